@@ -35,6 +35,8 @@ interface Declaration {
   readonly summary: string;
   /** More for the command's own help. */
   readonly description?: string;
+  /** Its group in `--help`. Default: Advanced. */
+  readonly group?: (typeof groupTitles)[number];
   /** commander's notation: `[targets...]`, `<hosts> [command...]`. */
   readonly positionals?: string;
   /** Descriptions that replace those of `meanings`, by the argument's name. */
@@ -172,19 +174,12 @@ export const sharedOptions: readonly OptionSpec[] = [
   ...commonOptions,
 ];
 
-/** The groups of `--help` and their commands, by first word. Other commands are advanced. */
-const groups: readonly (readonly [title: string, words: readonly string[]])[] = [
-  ['Start', ['setup', 'init', 'inventory', 'pipeline']],
-  ['Change', ['plan', 'provision', 'reboot', 'remove', 'drain', 'undrain']],
-  ['Inspect', ['status', 'logs', 'exec', 'ssh']],
-  ['Repair', ['diagnose', 'explain', 'repaired', 'adopt']],
-];
-export const groupTitles: readonly string[] = [...groups.map(([title]) => title), 'Advanced'];
+/** The groups of `--help`, in its order. */
+export const groupTitles = ['Start', 'Change', 'Inspect', 'Repair', 'Advanced'] as const;
 
 /** Returns the group of a command. */
-export function groupOf({ name }: Pick<CommandSpec, 'name'>): string {
-  const [word = name] = name.split(' ');
-  return groups.find(([, words]) => words.includes(word))?.[0] ?? 'Advanced';
+export function groupOf({ group = 'Advanced' }: Pick<CommandSpec, 'group'>): (typeof groupTitles)[number] {
+  return group;
 }
 
 /** Returns whether the command ignores --inventory. Commands that write an inventory refuse it. */

@@ -17,6 +17,7 @@ const waveOptions: readonly OptionSpec[] = [
 const startCommands: readonly CommandSpec[] = [
   {
     name: 'setup',
+    group: 'Start',
     summary: 'create an inventory by answering questions; tests every host',
     description:
       'Hosts come from ~/.ssh, or are typed or pasted. Nothing is changed on them before you confirm. Esc goes back one question; Ctrl-C stops, and the next start resumes from the answers. Without a terminal, or with --yes, nothing is asked: answers come from options and --answers (docs/setup.md).',
@@ -65,6 +66,7 @@ const startCommands: readonly CommandSpec[] = [
   },
   {
     name: 'init',
+    group: 'Start',
     offline: true,
     summary: 'write a short inventory for the named hosts; asks nothing, overwrites nothing',
     description:
@@ -133,6 +135,7 @@ const startCommands: readonly CommandSpec[] = [
 const inventoryCommands: readonly CommandSpec[] = [
   {
     name: 'inventory list',
+    group: 'Start',
     offline: true,
     summary: 'hosts with address, pool, agents, groups and labels',
     positionals: '[hosts...]',
@@ -142,6 +145,7 @@ const inventoryCommands: readonly CommandSpec[] = [
   },
   {
     name: 'inventory show',
+    group: 'Start',
     offline: true,
     summary: 'hosts with all defaults, and how ssh reaches them',
     positionals: '<hosts...>',
@@ -151,6 +155,7 @@ const inventoryCommands: readonly CommandSpec[] = [
   },
   {
     name: 'inventory check',
+    group: 'Start',
     offline: true,
     summary: 'find mistakes in the inventory; contacts no host',
     examples: [['azp-fleet inventory check lab.yaml', 'each mistake with its line and its fix']],
@@ -159,6 +164,7 @@ const inventoryCommands: readonly CommandSpec[] = [
   },
   {
     name: 'inventory import',
+    group: 'Start',
     offline: true,
     summary: 'import hosts from Ansible, Terraform or ~/.ssh/config',
     description:
@@ -189,6 +195,7 @@ const inventoryCommands: readonly CommandSpec[] = [
   },
   {
     name: 'pipeline',
+    group: 'Start',
     offline: true,
     summary: 'print azure-pipelines.yml for a pool of the inventory',
     description:
@@ -240,6 +247,7 @@ const bundle: OptionSpec = {
 const fleetCommands: readonly CommandSpec[] = [
   {
     name: 'plan',
+    group: 'Change',
     summary: 'show what provision would change, without changing it',
     description:
       'Hosts with equal changes are shown once. Changes that are not known yet are marked with ?. Exit code 3: changes are pending.',
@@ -264,6 +272,7 @@ const fleetCommands: readonly CommandSpec[] = [
   },
   {
     name: 'provision',
+    group: 'Change',
     summary: 'make the hosts match the inventory, and verify the result',
     description:
       'Plans, asks, applies, and runs nvidia-smi in a container on every host. After an interruption the next run resumes.',
@@ -303,6 +312,7 @@ const fleetCommands: readonly CommandSpec[] = [
   },
   {
     name: 'reboot',
+    group: 'Change',
     summary: 'reboot the hosts in waves without losing a job, and verify each',
     description:
       'Drains the agents of a host, reboots it, runs nvidia-smi in a container, and then lets its agents take jobs. Needs no token and does not contact Azure DevOps.',
@@ -329,6 +339,7 @@ const fleetCommands: readonly CommandSpec[] = [
   },
   {
     name: 'remove',
+    group: 'Change',
     summary: 'remove azp-fleet from hosts, and nothing else',
     description:
       'Waits for running jobs, stops the manager, deletes its agents in Azure DevOps, and deletes the files of azp-fleet. Toolkit, Docker Engine and driver stay unless an option names them. A host is refused whole while Azure DevOps counts a job on an agent that has ended, or cannot be asked: the agent could not be deleted. With --gone no host is contacted: agents are removed as by "pool prune", and the JSON document has the members of that command.',
@@ -378,6 +389,7 @@ const fleetCommands: readonly CommandSpec[] = [
   },
   {
     name: 'status',
+    group: 'Inspect',
     summary: 'one table of all hosts: software, GPUs, agents, verdict, cause and fix',
     description:
       'Reads facts over SSH, the last report of each manager (at most 90 s old), the pools, and how many jobs the organization may run at once, if the token may read that. Changes nothing.',
@@ -410,6 +422,7 @@ const fleetCommands: readonly CommandSpec[] = [
   },
   {
     name: 'diagnose',
+    group: 'Repair',
     offline: true,
     summary: 'diagnose saved outputs of nvidia-smi or kernel logs; contacts no host',
     description:
@@ -426,6 +439,7 @@ const fleetCommands: readonly CommandSpec[] = [
   },
   {
     name: 'explain',
+    group: 'Repair',
     offline: true,
     summary: 'print what a code means and what fixes it',
     description: 'A code is in square brackets behind each message: [ssh.auth]. Contacts no host.',
@@ -444,6 +458,7 @@ const fleetCommands: readonly CommandSpec[] = [
 const slotCommands: readonly CommandSpec[] = [
   {
     name: 'logs',
+    group: 'Inspect',
     summary: "the last runs of a host's agents, or the output of one slot",
     description:
       'HOST lists runs with job, result and duration; HOST/SLOT prints the log of its current or last run: as plain text on a terminal, unchanged into a pipe.',
@@ -471,6 +486,7 @@ const slotCommands: readonly CommandSpec[] = [
   },
   {
     name: 'drain',
+    group: 'Change',
     summary: 'stop agents from taking jobs; running jobs continue',
     positionals: '[targets...]',
     options: [
@@ -488,6 +504,7 @@ const slotCommands: readonly CommandSpec[] = [
   },
   {
     name: 'undrain',
+    group: 'Change',
     summary: 'let agents take jobs again',
     positionals: '[targets...]',
     options: [
@@ -502,6 +519,7 @@ const slotCommands: readonly CommandSpec[] = [
   },
   {
     name: 'repaired',
+    group: 'Repair',
     summary: 'GPUs were reset or replaced: ignore their earlier errors',
     description:
       'A GPU error in the kernel log (XID) counts until the next boot, and a slot whose GPU fails repeatedly stays closed for a while. After a reset or replacement without a reboot this command clears both; the manager checks the GPU at once.',
@@ -529,6 +547,7 @@ const slotCommands: readonly CommandSpec[] = [
   },
   {
     name: 'adopt',
+    group: 'Repair',
     summary: 'take over agent names that another installation holds in the pool',
     description:
       'After a reinstallation the agent names belong to the earlier installation. Lists these names and asks; refused while the other agent is online or has a job. "azp-fleet provision --adopt" does the same.',
@@ -681,6 +700,7 @@ const poolCommands: readonly CommandSpec[] = [
 const sshCommands: readonly CommandSpec[] = [
   {
     name: 'exec',
+    group: 'Inspect',
     summary: 'run a command on many hosts; equal outputs are shown once',
     description:
       'Runs as root (through sudo where needed). One word after -- is shell text; several words are a command with its arguments. The output is escaped on a terminal and unchanged in a pipe.',
@@ -699,6 +719,7 @@ const sshCommands: readonly CommandSpec[] = [
   },
   {
     name: 'ssh',
+    group: 'Inspect',
     summary: "log in to a host with the system's ssh and the inventory's settings",
     positionals: '<host>',
     json: false,
