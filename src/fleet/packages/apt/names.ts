@@ -198,22 +198,26 @@ const components = {
   distro: ['contrib', 'non-free', 'non-free-firmware'],
 } as const;
 
-/** Returns shell text that adds the components that no source has, from main's archive, and removes them if apt then fails. */
+/**
+ * Returns shell text that adds the components that no source of main's release has, from main's archive, and removes them if apt
+ * then fails. A component of another release, as for a backport, has other versions.
+ */
 function debianComponents({ method }: Pick<DriverSpec, 'method'>): string {
   const whose = method === 'distro' ? method : 'repo';
   const file = componentFiles[whose];
   return `ours=$sources/${file.replace(/.*\//, '')} lacking=
+# The words in $() are apt's own placeholders.
+# shellcheck disable=SC2016
+entry=$(apt-get indextargets --format '$(CODENAME) $(REPO_URI) $(RELEASE) $(SOURCESENTRY)' \\
+  'Created-By: Packages' 'Origin: Debian' 'Component: main' | head -n 1)
+codename=\${entry%% *} entry=\${entry#* }
 need_component() {
-  # The words in $() are apt's own placeholders.
   # shellcheck disable=SC2016
-  if ! apt-get indextargets --format '$(SOURCESENTRY)' 'Created-By: Packages' "Component: $1" |
-    grep -qvF "$ours:"; then lacking="$lacking $1"; fi
+  if ! apt-get indextargets --format '$(CODENAME) $(SOURCESENTRY)' 'Created-By: Packages' "Component: $1" |
+    grep -vF "$ours:" | cut -d ' ' -f 1 | grep -qxF -e "$codename"; then lacking="$lacking $1"; fi
 }
 ${components[whose].map((component) => sh`need_component ${component}`).join('\n')}
 if [ -n "$lacking" ] && ! grep -qxF "Components:$lacking" "$ours" 2>/dev/null; then
-  # shellcheck disable=SC2016
-  entry=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(SOURCESENTRY)' \\
-    'Created-By: Packages' 'Origin: Debian' 'Component: main' | head -n 1)
   origin=\${entry##* }
   origin=\${origin%:*}
   if [ -n "$entry" ] && [ -r "$origin" ]; then

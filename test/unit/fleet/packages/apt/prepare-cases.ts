@@ -37,11 +37,11 @@ const first = (...calls: readonly string[]) => ({
   files: updated,
 });
 const has = (component: string): string =>
-  `apt-get indextargets --format '$(SOURCESENTRY)' 'Created-By: Packages' 'Component: ${component}'`;
+  `apt-get indextargets --format '$(CODENAME) $(SOURCESENTRY)' 'Created-By: Packages' 'Component: ${component}'`;
 const hasContrib = has('contrib');
 const hasAll = ['contrib', 'non-free', 'non-free-firmware'].map(has);
 const hasMain =
-  "apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(SOURCESENTRY)' 'Created-By: Packages' 'Origin: Debian' 'Component: main'";
+  "apt-get indextargets --format '$(CODENAME) $(REPO_URI) $(RELEASE) $(SOURCESENTRY)' 'Created-By: Packages' 'Origin: Debian' 'Component: main'";
 const text = (components: string, signed: string) =>
   `# Written by azp-fleet: what the NVIDIA driver needs of the archive beside main.
 Types: deb
@@ -52,7 +52,7 @@ ${signed}`;
 const added = (signed: string) => `644 ${text('contrib', signed)}`;
 /** The source exists and all lists are read: a later interruption leaves no list unread. */
 const brought = (signed: string) => ({
-  ...first(hasContrib, hasMain, 'apt-get indextargets', ...updating),
+  ...first(hasMain, hasContrib, 'apt-get indextargets', ...updating),
   stdout: `added ${contrib}: contrib\n`,
   files: { [contrib]: added(signed), ...updated },
 });
@@ -66,15 +66,15 @@ function archive(
   components: readonly string[] = [],
 ): void {
   host.file(file, text);
-  const lines = components.map((each) => each.split(' '));
+  const lines = components.map((each) => [each.split(' ', 1)[0], each.slice(each.indexOf(' ') + 1)]);
   host.program(
     'apt-get',
     `case $* in
 ${lines.map(([component, entry]) => `  *'Component: ${component}') echo '${entry}' ;;`).join('\n')}
   *'Component: contrib'* | *'Component: non-free'*) ;;
   *'Component: main'*)
-    echo "http://deb.debian.org/debian bookworm ${file}:1"
-    echo "http://other/debian bookworm-updates /etc/apt/gone.list:7" ;;
+    echo "bookworm http://deb.debian.org/debian bookworm ${file}:1"
+    echo "bookworm-updates http://other/debian bookworm-updates /etc/apt/gone.list:7" ;;
   indextargets) echo targets; echo "a word" >&2; ${takes ? ':' : 'exit 100'} ;;
 esac`,
   );
@@ -103,7 +103,7 @@ export const prepareSuite: ScriptSuite = {
       name: 'are the package that pins the version, if one was requested',
       script: onDebian,
       given: (host) => offered(host, 'nvidia-driver-pinning-580 580', 'nvidia-driver-pinning-580.95.05 580'),
-      after: first(hasContrib, ...installs('nvidia-driver-pinning-580.95.05')),
+      after: first(hasMain, hasContrib, ...installs('nvidia-driver-pinning-580.95.05')),
     },
     {
       name: 'do not include the pin of another branch, which is removed with its settings',
@@ -165,7 +165,7 @@ export const prepareSuite: ScriptSuite = {
       given: (host) =>
         archive(host, '/etc/apt/sources.list', 'deb http://deb.debian.org/debian bookworm main\n', false),
       after: {
-        ...first(hasContrib, hasMain, 'apt-get indextargets'),
+        ...first(hasMain, hasContrib, 'apt-get indextargets'),
         files: { '/run/azp-fleet': '755 /' },
       },
     },
@@ -173,14 +173,17 @@ export const prepareSuite: ScriptSuite = {
       name: 'are left out if no Debian archive is read',
       script: onDebian,
       given: (host) => host.program('apt-get', ''),
-      after: first(hasContrib, hasMain),
+      after: first(hasMain, hasContrib),
     },
     {
       name: 'are left out if the entry cannot be read',
       script: onDebian,
       given: (host) =>
-        host.program('apt-get', 'case $* in *main*) echo "http://x bookworm /etc/apt/gone.list:1" ;; esac'),
-      after: first(hasContrib, hasMain),
+        host.program(
+          'apt-get',
+          'case $* in *main*) echo "bookworm http://x bookworm /etc/apt/gone.list:1" ;; esac',
+        ),
+      after: first(hasMain, hasContrib),
     },
     {
       name: "is contrib and non-free for Debian's own driver, without pins",
@@ -190,7 +193,7 @@ export const prepareSuite: ScriptSuite = {
         offered(host, 'nvidia-driver-pinning-580 580');
       },
       after: {
-        ...first(...hasAll, hasMain, 'apt-get indextargets', ...updating),
+        ...first(hasMain, ...hasAll, 'apt-get indextargets', ...updating),
         stdout: `added ${nonFree}: contrib non-free non-free-firmware\n`,
         files: { [nonFree]: `644 ${text('contrib non-free non-free-firmware', '')}`, ...updated },
       },
@@ -200,14 +203,30 @@ export const prepareSuite: ScriptSuite = {
       script: ownDriver,
       given: (host) => {
         archive(host, '/etc/apt/sources.list', 'deb http://deb.debian.org/debian bookworm main\n', true, [
-          'contrib /etc/apt/sources.list.d/azp-fleet-contrib.sources:3',
-          'non-free-firmware /etc/apt/sources.list:1',
+          'contrib bookworm /etc/apt/sources.list.d/azp-fleet-contrib.sources:3',
+          'non-free-firmware bookworm /etc/apt/sources.list:1',
         ]);
       },
       after: {
-        ...first(...hasAll, hasMain, 'apt-get indextargets', ...updating),
+        ...first(hasMain, ...hasAll, 'apt-get indextargets', ...updating),
         stdout: `added ${nonFree}: non-free\n`,
         files: { [nonFree]: `644 ${text('non-free', '')}`, ...updated },
+      },
+    },
+    {
+      name: 'are also those that only the source of another release has',
+      script: ownDriver,
+      given: (host) => {
+        archive(host, '/etc/apt/sources.list', 'deb http://deb.debian.org/debian bookworm main\n', true, [
+          'contrib bookworm /etc/apt/sources.list:1',
+          'non-free bullseye /etc/apt/sources.list.d/older.list:1',
+          'non-free-firmware bookworm-backports /etc/apt/sources.list.d/backports.list:1',
+        ]);
+      },
+      after: {
+        ...first(hasMain, ...hasAll, 'apt-get indextargets', ...updating),
+        stdout: `added ${nonFree}: non-free non-free-firmware\n`,
+        files: { [nonFree]: `644 ${text('non-free non-free-firmware', '')}`, ...updated },
       },
     },
     {
@@ -216,12 +235,12 @@ export const prepareSuite: ScriptSuite = {
       given: (host) => {
         host.file(nonFree, text('contrib non-free', ''));
         archive(host, '/etc/apt/sources.list', 'deb http://deb.debian.org/debian bookworm main\n', true, [
-          `contrib ${nonFree}:3`,
-          `non-free ${nonFree}:3`,
-          'non-free-firmware /etc/apt/sources.list:1',
+          `contrib bookworm ${nonFree}:3`,
+          `non-free bookworm ${nonFree}:3`,
+          'non-free-firmware bookworm /etc/apt/sources.list:1',
         ]);
       },
-      after: first(...hasAll),
+      after: first(hasMain, ...hasAll),
     },
   ],
 };
