@@ -5,6 +5,7 @@ import { smiSuite } from '../unit/shared/health/smi-cases.ts';
 import { imageSuite } from '../unit/shared/image/image-cases.ts';
 import { agentStartSuite } from '../unit/manager/docker/start-cases.ts';
 import { agentLibrariesSuite } from '../unit/fleet/packages/apt/agent-libraries-cases.ts';
+import { gatherSuite } from '../unit/fleet/packages/apt/gather-cases.ts';
 import { headersSuite } from '../unit/fleet/packages/apt/headers-cases.ts';
 import { installSuite } from '../unit/fleet/packages/apt/install-cases.ts';
 import { prepareSuite } from '../unit/fleet/packages/apt/prepare-cases.ts';
@@ -46,6 +47,7 @@ export const suites: readonly ScriptSuite[] = [
   installSuite,
   removalSuite,
   simulationSuite,
+  gatherSuite,
   dnfSourceSuite,
   dnfConsequencesSuite,
   dnfHeadersSuite,

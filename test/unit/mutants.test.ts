@@ -99,6 +99,7 @@ test.each([
   ['"$root/sys/x" "$root"/sys/x ${a}/run', '"$root/sys/x" "$root"/sys/x ${a}/run'],
   ['https://host/etc/a ./etc/b', 'https://host/etc/a ./etc/b'],
   ['"${HOME:-/home/x}" s|^/etc/y||', '"${HOME:-/R/home/x}" s|^/R/etc/y||'],
+  ['cd /azp-fleet-gathered /azp-x', 'cd /R/azp-fleet-gathered /azp-x'],
   ['/dev/nvidia0 /dev/urandom /etcetera', '/R/dev/nvidia0 /dev/urandom /etcetera'],
 ])('on a scratch host %s', (script, expected) => {
   expect(redirect(script, '/R')).toBe(expected);
