@@ -96,6 +96,13 @@ export class ScratchHost {
     return this;
   }
 
+  /** Adds a character device, as those of GPUs are: `-f` is false. */
+  device(path: string): this {
+    mkdirSync(dirname(this.at(path)), { recursive: true });
+    symlinkSync('/dev/null', this.at(path));
+    return this;
+  }
+
   /** Adds a stand-in: shell text, whose absolute paths are moved below the root, too. */
   program(name: string, body: string, { silent = false } = {}): this {
     const path = name.startsWith('/') ? name : `${programs}/${name}`;

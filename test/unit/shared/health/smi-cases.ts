@@ -17,8 +17,8 @@ export const smiSuite: ScriptSuite = {
   given: (host) =>
     host
       .program('nvidia-smi', '')
-      .file('/dev/nvidiactl')
-      .file('/dev/nvidia-uvm')
+      .device('/dev/nvidiactl')
+      .device('/dev/nvidia-uvm')
       .program('dmesg', 'echo new'),
   cases: [
     {

@@ -101,7 +101,7 @@ export const othersCases: readonly ScriptCase[] = [
       session('4', 'USER=eve\nCLASS=user\nSTATE=online\n');
       session('6', 'USER=nobody\nTTY=tty4\n');
       session('5', 'USER=dan\nTTY=tty3\nCLASS=user\nSTATE=online');
-      host.folder('/run/systemd/sessions/folder').file('/dev/nvidia0');
+      host.folder('/run/systemd/sessions/folder').device('/dev/nvidia0');
       const holder = (pid: string, name: string, cgroup: string, ...devices: readonly string[]) => {
         host.file(`/proc/${pid}/comm`, `${name}\n`).file(`/proc/${pid}/cgroup`, `0::/${cgroup}\n`);
         devices.forEach((device, at) => host.link(`/proc/${pid}/fd/${at}`, device));
@@ -145,14 +145,14 @@ export const othersCases: readonly ScriptCase[] = [
     name: 'a process on the second GPU, where the first is gone',
     given: (host) =>
       host
-        .file('/dev/nvidia1')
+        .device('/dev/nvidia1')
         .file('/proc/10/comm', 'x\n')
         .program('find', 'printf /%s proc/10/fd/0', { silent: true }),
     after: { stdout: 'gpu-process 10 x\n' },
   }),
   probe('others', {
     name: 'a killed search',
-    given: (host) => host.file('/dev/nvidia0').program('find', 'exit 137', { silent: true }),
+    given: (host) => host.device('/dev/nvidia0').program('find', 'exit 137', { silent: true }),
     after: { code: 1 },
   }),
   probe('others', {
