@@ -185,6 +185,17 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
+    name: 'says that it waits for a first boot before it waits',
+    script: engine,
+    // The script is killed while it waits.
+    given: (host) => host.program('/usr/bin/cloud-init', '').program('timeout', 'kill -KILL "$PPID"'),
+    after: {
+      code: 128,
+      stdout: 'waiting for cloud-init to end\n',
+      calls: ['timeout 1200 cloud-init status --wait'],
+    },
+  },
+  {
     name: 'does not wait for a first boot that has ended',
     script: engine,
     given: (host) => host.program('/usr/bin/cloud-init', '').file('/run/cloud-init/result.json'),
