@@ -12,10 +12,7 @@ function pci(
   for (const [name, text] of Object.entries(parts))
     host.file(`/practice/sys/bus/pci/devices/${address}/${name}`, `${text}\n`);
   if (driver !== undefined)
-    symlinkSync(
-      `../../../bus/pci/drivers/${driver}`,
-      host.at(`/practice/sys/bus/pci/devices/${address}/driver`),
-    );
+    symlinkSync(`../../drivers/${driver}`, host.at(`/practice/sys/bus/pci/devices/${address}/driver`));
 }
 
 /** A card with a driver, and its connectors: name → status. */
@@ -106,12 +103,12 @@ export const driverCases: readonly ScriptCase[] = [
   probe('gpus', {
     name: 'an NVLink 5 board, in the process that all probes share',
     given: (host) => {
-      pci(host, '0000:1b:00.0', { vendor: '0x10de', class: '0x030200', device: '0x2901' });
+      pci(host, '0000:1b:00.0', { vendor: '0x10de', class: '0x030200', device: '0x3182' });
       pci(host, '0000:90:00.0', { vendor: '0x15b3', class: '0x020700', device: '0x1021' });
       host.file('/practice/sys/bus/pci/devices/0000:90:00.0/vpd', 'SW_MNG\n');
     },
     run: { env: { shared: 'yes' } },
-    after: { code: 75, stdout: 'gpu 0000:1b:00.0 2901 \n' },
+    after: { code: 75, stdout: 'gpu 0000:1b:00.0 3182 \n' },
   }),
   // The script reads several devices in parallel, in no order.
   ...(

@@ -133,8 +133,9 @@ export const othersCases: readonly ScriptCase[] = [
       session('3', 'USER=gdm\nTYPE=wayland\nCLASS=greeter\nSERVICE=gdm-launch-environment\nSTATE=active\n');
       session('4', 'USER=lab\nTYPE=tty\nCLASS=user\nSERVICE=sshd\nSTATE=active\n');
       session('5', 'USER=root\nTYPE=unspecified\nCLASS=user\nSERVICE=cron\nSTATE=active\n');
+      // As logind names a session without an audit number.
       session(
-        '6',
+        'c6',
         'USER=eve\nTYPE=wayland\nCLASS=user\nSERVICE=gdm-password\nSEAT=seat0\nTTY=tty2\nSTATE=active\n',
       );
       session('7', 'USER=dan\nTYPE=x11\nCLASS=user\nSERVICE=xrdp-sesman\nSTATE=closing\n');

@@ -44,6 +44,7 @@ export const simulationSuite: ScriptSuite = {
           .file('/etc/yum.repos.d/my own.repo', 'x')
           .file('/etc/yum.repos.d/other.txt', 'x')
           .file('/etc/dnf/plugins/copr.conf', 'of the host')
+          .file('/etc/dnf/plugins/subscription-manager.conf', 'of RHEL')
           .file('/var/cache/dnf/os.solv', 'lists')
           .file('/var/cache/dnf/metadata_lock.pid', '1')
           .folder('/run/other/azp-fleet-simulation.deep')
@@ -61,6 +62,7 @@ export const simulationSuite: ScriptSuite = {
             ...world,
             'cache/os.solv': '-> /var/cache/dnf/./os.solv',
             'plugins/copr.conf': '644 of the host',
+            'plugins/subscription-manager.conf': '644 of RHEL',
             'repos/my own.repo': '-> /etc/yum.repos.d/my own.repo',
             'repos/azp-fleet-docker.repo': `-> ${ours.file}`,
           },
