@@ -80,6 +80,7 @@ export const smiSuite: ScriptSuite = {
         0,
         'ab',
       ],
+      'what follows them stays for a GPU with a damaged infoROM': ['a<processes>1</processes>b', 14, 'ab'],
       'an unclosed process list is cut to the end': ['a<processes>1</process', 0, 'a'],
       'and so is the list of a killed query': ['a<processes>1</processes>b', 137, 'a'],
     } as const).map(([name, [said, code, kept]]) => ({

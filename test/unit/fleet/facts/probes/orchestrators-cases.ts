@@ -65,7 +65,7 @@ const rows: readonly Row[] = [
           '/etc/apt/preferences',
           'Explanation: ours\nPackage: a\nPin: release o=Debian\nPin-Priority: 1\n',
         )
-        .file('/etc/apt/preferences.d/k8s', 'Package: containerd.io runc\nPin: version 1.7.*')
+        .file('/etc/apt/preferences.d/of-k8s', 'Package: containerd.io runc\nPin: version 1.7.*')
         .file('/etc/apt/preferences.d/nvidia-driver-pinning-580', 'Package: libcuda1\nPin: version 580.*\n')
         .folder('/etc/apt/preferences.d/folder');
     },
