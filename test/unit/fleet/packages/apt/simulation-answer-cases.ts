@@ -286,7 +286,8 @@ sed: can't read nvidia.words: No such file or directory
       calls: [
         ...read,
         completing,
-        "apt-get indextargets --format '$(SOURCESENTRY)' 'Created-By: Packages' 'Component: contrib'",
+        "apt-get indextargets --format '$(CODENAME) $(REPO_URI) $(RELEASE) $(SOURCESENTRY)' 'Created-By: Packages' 'Origin: Debian' 'Component: main'",
+        "apt-get indextargets --format '$(CODENAME) $(SOURCESENTRY)' 'Created-By: Packages' 'Component: contrib'",
       ],
       files: made,
     },

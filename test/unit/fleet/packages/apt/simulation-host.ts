@@ -160,7 +160,7 @@ const aptGet = `case " $* " in
   *' update '*) echo "$http_proxy $no_proxy"; cat /run/listened; wc -c <&0; [ ! -e /run/deaf ] || { cat /run/deaf >&2; exit 100; } ;;
   *' download '*) echo deb >"$3_1.deb" ;;
   *'Component: contrib'*) [ -e /run/archive ] || echo contrib ;;
-  *'Component: main'*) echo 'http://deb.debian.org/debian bookworm /etc/apt/main.list:1' ;;
+  *'Component: main'*) echo 'bookworm http://deb.debian.org/debian bookworm /etc/apt/main.list:1' ;;
   *' indextargets '*) [ -e /run/no-list ] || for file in "\${APT_CONFIG%/*}"/sources.list.d/*; do echo "$file:1"; done; exit 0 ;;
   *' --fix-broken '*) cat /run/incomplete 2>/dev/null ;;
   *' --print-uris '*) cat /run/uris 2>/dev/null ;;
