@@ -88,7 +88,8 @@ export async function soak(
     };
     [attacks, faults] = await Promise.all([attack, trouble(), queue.run(jobs)]);
     say(`${queue.jobs.length} jobs have come to an end`);
-    await slotsBack(lab.hosts, Date.now(), 120_000);
+    // The server's last nonsense may have asked for a pause, and a start that failed in it is tried again after it.
+    await slotsBack(lab.hosts, Date.now(), 600_000);
   } finally {
     over.abort();
     queue.stop();
