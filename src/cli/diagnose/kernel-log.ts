@@ -1,4 +1,4 @@
-import { readXidMessage, type XidEvent } from '../../shared/health/xid.ts';
+import { readXidMessage, type XidEvent, xidKey } from '../../shared/health/xid.ts';
 
 /** What a saved text holds of a kernel log. */
 export interface KernelLogReading {
@@ -95,7 +95,7 @@ class XidTally {
     this.lines += 1;
     const event = readXidMessage(message);
     if (event === undefined) return;
-    const key = `${event.gpu} ${event.xid}`;
+    const key = xidKey(event);
     const group = this.#groups.get(key) ?? [];
     if (group.length === XidTally.#most || (group.length === 0 && this.#groups.size === XidTally.#most))
       return;

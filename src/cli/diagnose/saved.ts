@@ -8,7 +8,7 @@ import { type Checkup, checkGpu, conclude, examine, uuidOf } from '../../shared/
 import { ambiguous, explainSmiFailure } from '../../shared/health/smi-failure.ts';
 import type { SmiReport } from '../../shared/health/smi-report.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
-import { checkXids, type XidEvent } from '../../shared/health/xid.ts';
+import { checkXids, type XidEvent, xidKey } from '../../shared/health/xid.ts';
 import { KernelLog, type KernelLogReading } from './kernel-log.ts';
 import { hasSmiQuery, hasSmiTable, readSmiQuery, readSmiTable, type SmiText } from './smi-text.ts';
 
@@ -179,7 +179,7 @@ function ofKernelLog(log: KernelLogReading, missing: string | undefined): Diagno
 }
 
 function ofXids(xids: readonly XidEvent[], report: SmiReport | undefined): readonly Finding[] {
-  return checkXids(xids, (busId) => uuidOf(report, busId));
+  return checkXids(xids, (busId, part) => uuidOf(report, busId, part));
 }
 
 function unreadLines({ unread }: KernelLogReading): string | undefined {
@@ -269,7 +269,7 @@ class BugReport {
 function most(logs: readonly KernelLogReading[]): readonly XidEvent[] {
   const groups = new Map<string, readonly XidEvent[]>();
   for (const { xids } of logs) {
-    for (const [key, group] of Map.groupBy(xids, ({ gpu, xid }) => `${gpu} ${xid}`)) {
+    for (const [key, group] of Map.groupBy(xids, xidKey)) {
       if (group.length > (groups.get(key)?.length ?? 0)) groups.set(key, group);
     }
   }

@@ -1,4 +1,11 @@
-import { isFatal, readXids, type Repair, unrepaired, type XidEvent } from '../../shared/health/xid.ts';
+import {
+  isFatal,
+  readXids,
+  type Repair,
+  unrepaired,
+  type XidEvent,
+  xidKey,
+} from '../../shared/health/xid.ts';
 
 /** Fatal XIDs of GPUs since a boot, and repairs. */
 export interface XidMemory {
@@ -39,7 +46,7 @@ export function fatalXids(xids: readonly XidEvent[]): readonly XidEvent[] {
 }
 
 function isSame(a: XidEvent, b: XidEvent): boolean {
-  return a.gpu === b.gpu && a.xid === b.xid;
+  return xidKey(a) === xidKey(b);
 }
 
 /** PCI addresses in the order of the slots, and the boot in which it was decided. */

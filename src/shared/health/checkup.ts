@@ -1,4 +1,5 @@
 import { explainCuda } from './cuda.ts';
+import type { GpuPart, MigDevice } from './gpu.ts';
 import { gpuRules } from './gpu-rules.ts';
 import { readAnswer } from './smi-answer.ts';
 import type { Where } from './smi-failure.ts';
@@ -38,7 +39,7 @@ export function examine(answer: SmiAnswer, where: Where, expected: Expectation):
       ? []
       : [...report.gpus.flatMap(checkGpu), ...missing(report, ofSmi, expected.pci)]),
     ...fewer(Math.max(report?.gpus.length ?? 0, expected.pci.length), expected.gpus),
-    ...checkXids(expected.xids ?? [], (busId) => uuidOf(report, busId)),
+    ...checkXids(expected.xids ?? [], (busId, part) => uuidOf(report, busId, part)),
   ];
   return conclude([...findings, ...ofCuda(answer, findings)], report);
 }
@@ -119,9 +120,21 @@ function fewer(count: number, expected: number | undefined): readonly Finding[] 
   ];
 }
 
-/** Returns the name of a GPU in findings: its UUID, or its address when the UUID is not known. */
-export function uuidOf(report: SmiReport | undefined, busId: string): string {
-  return report?.gpus.find((gpu) => gpu.busId === busId)?.uuid || busId;
+/**
+ * Returns the name of a GPU in findings: its UUID, or its address when the UUID is not known. With a `part` that fits one
+ * MIG device, its UUID.
+ */
+export function uuidOf(report: SmiReport | undefined, busId: string, part?: GpuPart): string {
+  const gpu = report?.gpus.find((each) => each.busId === busId);
+  const [device, ...others] = part === undefined ? [] : (gpu?.migDevices.filter(isPart(part)) ?? []);
+  const instance = others.length === 0 ? device?.uuid : undefined;
+  return (instance ?? gpu?.uuid) || busId;
+}
+
+function isPart({ gpuInstance, computeInstance }: GpuPart): (device: MigDevice) => boolean {
+  return (device) =>
+    device.gpuInstance === gpuInstance &&
+    (computeInstance === undefined || device.computeInstance === computeInstance);
 }
 
 /**

@@ -11,6 +11,12 @@ export interface MigDevice {
   readonly memoryUsedMiB?: number;
 }
 
+/** The ids of a MIG instance in the kernel log. */
+export interface GpuPart {
+  readonly gpuInstance: number;
+  readonly computeInstance?: number;
+}
+
 /** Identity and load of a GPU. The health rules read their own values. */
 export interface Gpu {
   readonly index: number;

@@ -1,5 +1,6 @@
 import { foreignLine } from '../base/foreign-text.ts';
-import { normalizeBusId } from './gpu.ts';
+import { defined } from '../base/objects.ts';
+import { type GpuPart, normalizeBusId } from './gpu.ts';
 import table from './xid-table.json' with { type: 'json' };
 import type { Finding } from './verdict.ts';
 
@@ -8,6 +9,8 @@ export interface XidEvent {
   readonly xid: number;
   /** PCI address, `0000:9b:00.0`. */
   readonly gpu: string;
+  /** The MIG instance that the line names. */
+  readonly part?: GpuPart;
   /** What follows the number, e.g. `GPU has fallen off the bus.` */
   readonly text: string;
   /** Seconds since the boot by the kernel's clock; absent where the log has no times. */
@@ -33,8 +36,9 @@ type XidClass =
 const prefix = String.raw`^(?:<\d+>)?(?:(?:\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (?:\S+ )?kernel: )?(?:\[ *(?<at>\d+\.\d+)\](?:\[ *[TC]\d+\])? )?`;
 const strict = new RegExp(`${prefix}(?<message>NVRM: [^]*)$`);
 const address = String.raw`(?:PCI:)?(?<gpu>[\da-fA-F:.]+)`;
+const part = String.raw`(?: GPU-I:(?<instance>\d{1,3})(?: GPU-CI:(?<compute>\d{1,3}))?)?`;
 const xidMessage = new RegExp(
-  String.raw`^NVRM: Xid \(${address}(?: [^()]*)?\): (?<xid>\d{1,6})(?:, ?(?<text>[^]*))?$`,
+  String.raw`^NVRM: Xid \(${address}${part}(?: [^()]*)?\): (?<xid>\d{1,6})(?:, ?(?<text>[^]*))?$`,
 );
 const offTheBus = new RegExp(String.raw`^NVRM: GPU (?:at )?${address}: GPU has fallen off the bus`);
 
@@ -54,7 +58,18 @@ export function readXidMessage(message: string): XidEvent | undefined {
   const lost = found === undefined ? offTheBus.exec(message)?.groups : undefined;
   const { gpu, xid = '79', text = 'GPU has fallen off the bus.' } = found ?? lost ?? {};
   if (gpu === undefined) return undefined;
-  return { xid: Number(xid), gpu: normalizeBusId(gpu), text: foreignLine(text).trim() };
+  return {
+    xid: Number(xid),
+    gpu: normalizeBusId(gpu),
+    ...defined({ part: partOf(found) }),
+    text: foreignLine(text).trim(),
+  };
+}
+
+function partOf({ instance, compute }: Readonly<Record<string, string>> = {}): GpuPart | undefined {
+  if (instance === undefined) return undefined;
+  const computeInstance = compute === undefined ? undefined : Number(compute);
+  return { gpuInstance: Number(instance), ...defined({ computeInstance }) };
 }
 
 /** A person reset or replaced a GPU, or all: earlier XIDs no longer count. */
@@ -75,15 +90,36 @@ export function unrepaired(events: readonly XidEvent[], repairs: readonly Repair
   );
 }
 
-/** Returns the class of an XID; an unknown number is `watch`. */
-export function classifyXid(xid: number): { readonly class: XidClass; readonly what: string } {
-  return classes.get(xid) ?? { class: 'watch', what: 'an error that this version does not know' };
+/** What the table has about an XID. */
+interface XidMeaning {
+  readonly class: XidClass;
+  /** `instance`: an error of one MIG instance. */
+  readonly scope: 'board' | 'instance';
+  readonly what: string;
 }
 
-const classes = new Map(
-  table.flatMap((row) =>
-    expand(row.xids).map((xid) => [xid, { class: row.class as XidClass, what: row.what }] as const),
-  ),
+/** Returns the meaning of an XID; an unknown number is `watch`. `text`: what its line has after the number. */
+export function classifyXid(xid: number, text = ''): XidMeaning {
+  const row = rows.get(xid);
+  if (row === undefined)
+    return { class: 'watch', scope: 'board', what: 'an error that this version does not know' };
+  const { mnemonic, scope = 'board', what } = row;
+  if (mnemonic !== undefined && new RegExp(String.raw`^${mnemonic}\w* +Nonfatal\b`).test(text))
+    return { class: 'watch', scope, what: `${what} that was not fatal` };
+  return { class: row.class as XidClass, scope, what };
+}
+
+interface XidRow {
+  readonly xids: string;
+  readonly class: string;
+  readonly scope?: 'board' | 'instance';
+  /** The error is `watch` where its text has this mnemonic and `Nonfatal`. */
+  readonly mnemonic?: string;
+  readonly what: string;
+}
+
+const rows = new Map(
+  (table as readonly XidRow[]).flatMap((row) => expand(row.xids).map((xid) => [xid, row] as const)),
 );
 
 function expand(ranges: string): readonly number[] {
@@ -123,29 +159,48 @@ const actions: Readonly<Record<XidClass, { readonly severity: Finding['severity'
     hardware: { severity: 'fail', next: 'check the power cables and the card' },
   };
 
-/** True for an XID after which the GPU must not run jobs until it is repaired. */
-export function isFatal({ xid }: XidEvent): boolean {
-  return actions[classifyXid(xid).class].severity === 'fail';
+function severityOf({ xid, text }: XidEvent): Finding['severity'] {
+  return actions[classifyXid(xid, text).class].severity;
 }
 
-/** Returns one finding for each GPU and XID, with its count. `uuidOf` turns a PCI address into the name in findings. */
+/** True for an XID after which the GPU must not run jobs until it is repaired. */
+export function isFatal(event: XidEvent): boolean {
+  return severityOf(event) === 'fail';
+}
+
+/** Returns a key that equal errors of a GPU share: an error that was not fatal never stands for a fatal one. */
+export function xidKey(event: XidEvent): string {
+  return `${event.gpu} ${event.xid} ${severityOf(event)}`;
+}
+
+/**
+ * Returns one finding for each GPU and XID: its worst event, with the count of those. `nameOf` turns a PCI address, or an
+ * instance of the GPU there, into the name in findings.
+ */
 export function checkXids(
   events: readonly XidEvent[],
-  uuidOf: (busId: string) => string,
+  nameOf: (busId: string, part?: GpuPart) => string,
 ): readonly Finding[] {
-  const groups = Map.groupBy(events, ({ gpu, xid }) => `${gpu} ${xid}`);
+  const named = events.map((event) => {
+    const { scope } = classifyXid(event.xid, event.text);
+    return { event, gpu: scope === 'instance' ? nameOf(event.gpu, event.part) : nameOf(event.gpu) };
+  });
+  const groups = Map.groupBy(named, ({ event, gpu }) => `${gpu} ${event.xid}`);
   return [...groups.values()].flatMap((group) => {
-    const last = group.at(-1);
+    const same = Map.groupBy(group, ({ event }) => severityOf(event));
+    const worst = same.get('fail') ?? same.get('warn') ?? group;
+    const last = worst.at(-1);
     if (last === undefined) return [];
-    const { class: kind, what } = classifyXid(last.xid);
-    const times = group.length > 1 ? `, ${group.length} times` : '';
+    const { event, gpu } = last;
+    const { class: kind, what } = classifyXid(event.xid, event.text);
+    const times = worst.length > 1 ? `, ${worst.length} times` : '';
     return [
       {
-        code: `xid.${last.xid}`,
-        gpu: uuidOf(last.gpu),
+        code: `xid.${event.xid}`,
+        gpu,
         severity: actions[kind].severity,
-        what: `XID ${last.xid} in the kernel log${times}: ${what}`,
-        next: actions[kind].next.replaceAll('{gpu}', last.gpu),
+        what: `XID ${event.xid} in the kernel log${times}: ${what}`,
+        next: actions[kind].next.replaceAll('{gpu}', event.gpu),
       },
     ];
   });

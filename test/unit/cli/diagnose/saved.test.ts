@@ -56,6 +56,18 @@ test.each([
   expect(await saved(text)).toEqual({ kind: 'unknown', reason });
 });
 
+test('many NVLink errors that were not fatal hide no fatal one', async () => {
+  const xid = (text: string) => `NVRM: Xid (PCI:0018:01:00): 149, ${text} XC0 i0 Link 03 (0x00086226)`;
+  const mild = Array.from({ length: 1500 }, () => xid('NETIR_BER_EVENT Nonfatal'));
+  const form = kernelForms['dmesg'] ?? String;
+  const state = async (messages: readonly string[]) => {
+    const diagnosis = await saved(kernelLog(form, messages), 100_000);
+    return 'checkup' in diagnosis ? diagnosis.checkup.verdict.state : undefined;
+  };
+  expect(await state(mild)).toBe('degraded');
+  expect(await state([...mild, xid('NETIR_LINK_EVT Fatal')])).toBe('failed');
+});
+
 test('zeroes that a crash left in a log do not hide an error', async () => {
   const text = kernelLog(kernelForms['syslog'] ?? String, [dead]);
   expect(codes(await saved(text.replace(/^(?=.*Xid)/m, '\0'.repeat(3000))))).toEqual(['xid.79']);

@@ -34,6 +34,15 @@ test('many equal errors are kept as one', () => {
   expect(fatalXids(xidsSinceBoot(nothing, `${line}\n`.repeat(1000)))).toEqual([lost]);
 });
 
+test('an NVLink error in the log that was not fatal hides no earlier fatal one of its number', () => {
+  const xid = (text: string) =>
+    `[ 12.0] NVRM: Xid (PCI:0000:84:00): 149, ${text} XC0 i0 Link 08 (0x004505c6)`;
+  const memory = { boot: 'b', events: fatalXids(xidsSinceBoot(nothing, xid('NETIR_LINK_EVT Fatal'))) };
+  const xids = xidsSinceBoot(memory, xid('NETIR_BER_EVENT Nonfatal'));
+  expect(xids.map(({ text }) => text.split(' ')[1])).toEqual(['Fatal', 'Nonfatal']);
+  expect(fatalXids(xids)).toEqual(memory.events);
+});
+
 test('only the last repair of a GPU is kept', () => {
   const twice = withRepair(withRepair(seen, '0000:84:00.0', 13), '0000:84:00.0', 20);
   expect(twice.repairs).toEqual([{ gpu: '0000:84:00.0', at: 20 }]);

@@ -79,6 +79,16 @@ test('an XID is reported with the UUID of the GPU at its address', () => {
   expect(verdict.cause).toMatch(/^GPU-00000002: XID 95/);
 });
 
+test.each([
+  ['of its instance', 'GPU-I:04', 94, 'MIG-bbbbbbbb-0000-5000-8000-000000000001'],
+  ['of no instance', 'GPU-I:09', 94, 'GPU-00000004-0000-4000-8000-000000000004'],
+  ['that needs a reset of the GPU', 'GPU-I:04', 95, 'GPU-00000004-0000-4000-8000-000000000004'],
+])('an XID under MIG is reported by its name: %s', (_, part, xid, name) => {
+  const xids = readXids(`NVRM: Xid (PCI:0000:01:00 ${part}): ${xid}, pid=1, name=python`);
+  const { findings } = examine(ran(mig), 'host', { pci: [], xids });
+  expect(findings).toContainEqual(expect.objectContaining({ code: `xid.${xid}`, gpu: name }));
+});
+
 describe('blockers of a slot', () => {
   test.each<[string, ReturnType<typeof examine>, readonly string[], string | undefined]>([
     ['a finding about its own GPU', examine(ran(oneLost), 'host', { pci }), [first], 'gpu.lost'],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { checkXids, classifyXid, readXids, unrepaired } from '../../../../src/shared/health/xid.ts';
+import { checkXids, classifyXid, isFatal, readXids, unrepaired } from '../../../../src/shared/health/xid.ts';
 import { fault } from '../../../support/fault.ts';
 
 const log = `2026-11-20T08:00:01+0000 host kernel: NVRM: loading NVIDIA UNIX Open Kernel Module
@@ -79,9 +79,74 @@ test.each([
   [95, 'reset'],
   [54, 'hardware'],
   [147, 'reset'],
+  [14, 'info'],
+  [80, 'info'],
+  [108, 'info'],
+  [152, 'info'],
+  [153, 'info'],
   [9999, 'watch'],
 ] as const)('XID %i is %s', (xid, kind) => {
   expect(classifyXid(xid).class).toBe(kind);
+});
+
+/** Texts as NVSentinel and gpud have them in their cases. */
+test.each([
+  [144, 'SAW_MVB Nonfatal XC0 i0 Link 00 (0x00000001 0x00000001)', 'watch'],
+  [145, 'RLW_SRC_TRACK Nonfatal XC1 i0 Link 10 (0x00000004 0x00000040)', 'watch'],
+  [146, 'TLW_RX  Nonfatal   XC0 i0 Link 03 (0x00000001)', 'watch'],
+  [147, 'TREX Nonfatal XC0 i0 Link 03 (0x00000001)', 'watch'],
+  [148, 'NVLPW_CTRL Nonfatal XC0 i0 Link 03 (0x00000001)', 'watch'],
+  [149, 'NETIR_BER_EVENT Nonfatal XC0 i0 Link 03 (0x00086226)', 'watch'],
+  [150, 'MSE Nonfatal XC0 i0 Link 03 (0x00000001)', 'watch'],
+  [149, 'NETIR_LINK_EVT  Fatal   XC0 i0 Link 01 (0x021425c6)', 'reset'],
+  [149, 'pid=1, name=NETIR_BER_EVENT Nonfatal, NETIR_LINK_EVT Fatal XC0', 'reset'],
+  [149, 'SAW_MVB Nonfatal XC0: the mnemonic of another number', 'reset'],
+  [149, 'NETIR_BER_EVENT Nonfatally', 'reset'],
+  [149, 'Nonfatal', 'reset'],
+  [149, '', 'reset'],
+  [79, 'SAW_MVB Nonfatal XC0', 'reboot'],
+] as const)('XID %i with the text "%s" is %s', (xid, text, kind) => {
+  expect(classifyXid(xid, text).class).toBe(kind);
+});
+
+const nonfatal =
+  '[ 20.0] NVRM: Xid (PCI:0018:01:00): 149, NETIR_BER_EVENT Nonfatal XC0 i0 Link 03 (0x00086226)';
+
+test('an NVLink error that was not fatal hides no fatal one of its number, before or after it', () => {
+  const fatal = '[ 10.0] NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x004505c6)';
+  const found = (...lines: readonly string[]) =>
+    checkXids(readXids(lines.join('\n')), (busId) => busId).map(
+      ({ severity, what }) => `${severity}: ${what}`,
+    );
+  expect(found(nonfatal, nonfatal)).toEqual([
+    'warn: XID 149 in the kernel log, 2 times: an NVLink error that was not fatal',
+  ]);
+  const both = ['fail: XID 149 in the kernel log: an NVLink error'];
+  expect(found(fatal, nonfatal, nonfatal)).toEqual(both);
+  expect(found(nonfatal, fatal)).toEqual(both);
+});
+
+test.each([
+  ['an application error', 'GPU-I:05', 31, '0000:84:00.0 5'],
+  ['a contained memory error', 'GPU-I:05 GPU-CI:01', 94, '0000:84:00.0 5.1'],
+  ['an error that needs a reset, which resets all instances', 'GPU-I:05', 95, '0000:84:00.0'],
+  ['an application error of the whole GPU', '', 31, '0000:84:00.0'],
+])('a finding is about a MIG instance or the GPU: %s', (_, part, xid, name) => {
+  const line = `[ 12.0] NVRM: Xid (PCI:0000:84:00${part === '' ? '' : ` ${part}`}): ${xid}, pid=1`;
+  const [found] = checkXids(readXids(line), (busId, at) =>
+    [
+      busId,
+      ...(at === undefined ? [] : [[at.gpuInstance, at.computeInstance].filter(Number.isInteger).join('.')]),
+    ].join(' '),
+  );
+  expect(found?.gpu).toBe(name);
+});
+
+test('no error of a single MIG instance stops a GPU', () => {
+  const numbers = Array.from({ length: 1000 }, (_, xid) => xid);
+  const ofInstances = numbers.filter((xid) => classifyXid(xid).scope === 'instance');
+  expect(ofInstances).toContain(94);
+  expect(ofInstances.filter((xid) => isFatal({ xid, gpu: '', text: '' }))).toEqual([]);
 });
 
 test('one finding for each GPU and number, with UUID and count', () => {
