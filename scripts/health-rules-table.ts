@@ -11,8 +11,8 @@ export function withRulesTable(page: string, rules: readonly Rule<never>[]): str
 
 function table(rules: readonly Rule<never>[]): string {
   const rows = rules.map(
-    ({ code, when, severity, source = '', next }) =>
-      `| \`${code}\` | ${when} | ${severity} | ${next.replaceAll('{bus}', 'ADDRESS')} | ${source} |`,
+    ({ code, when, severity, failsAfterMin, source = '', next }) =>
+      `| \`${code}\` | ${when} | ${severity}${failsAfterMin === undefined ? '' : `; fail after ${failsAfterMin} min`} | ${next.replaceAll('{bus}', 'ADDRESS')} | ${source} |`,
   );
   return [
     '| code | when | severity | what to do | source of the threshold |',

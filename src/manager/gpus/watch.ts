@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { FleetError } from '../../shared/base/errors.ts';
 import type { HostRoot } from '../../shared/base/host-root.ts';
 import { type Checkup, conclude, uuidOf } from '../../shared/health/checkup.ts';
+import { gpuRules, type Rule } from '../../shared/health/gpu-rules.ts';
 import { normalizeBusId } from '../../shared/health/gpu.ts';
 import { probeHost, probeName } from '../../shared/health/probe.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
@@ -52,6 +53,7 @@ export class GpuWatch {
   #lastFindings: readonly Finding[] = [];
   /** The confirmed result of the checks on the host. */
   #confirmed: Checkup | undefined;
+  #lasting: Lasting = new Map();
   #containerFindings: readonly Finding[] = [];
   #unconfirmed: readonly Finding[] = [];
   #problem: Cause | undefined;
@@ -104,7 +106,12 @@ export class GpuWatch {
       clock,
       known,
     });
-    this.#accept(check);
+    const { checkup, lasting } = withOverdue(check.checkup, this.#lasting, {
+      at: check.seenAt,
+      minuteMs: clock.scaled(60_000),
+    });
+    this.#lasting = lasting;
+    this.#accept({ ...check, checkup });
     const order = gpuOrder(withoutIgnored(state.value.gpuOrder, check.ignored), check.pci, boot, config.gpus);
     const events = fatalXids(xids);
     if (!isDeepStrictEqual([order, events], [state.value.gpuOrder, known.events])) {
@@ -212,6 +219,41 @@ function unknownGpu(gpu: string, order: readonly string[]): FleetError {
     expected: ['all', ...order].join(', '),
     next: 'use its PCI address, as in status and findings',
   });
+}
+
+/** Findings that fail after some time: since when each was seen without a break, monotonic. */
+type Lasting = ReadonlyMap<string, { readonly gpu: string | undefined; readonly since: number }>;
+
+const failsAfterMin = new Map(
+  gpuRules.flatMap((rule: Pick<Rule<never>, 'code' | 'failsAfterMin'>) =>
+    rule.failsAfterMin === undefined ? [] : [[rule.code, rule.failsAfterMin] as const],
+  ),
+);
+
+/**
+ * Fails findings that have lasted too long, and returns their times for the next check. A GPU without a report keeps its time.
+ * Pure.
+ */
+export function withOverdue(
+  checkup: Checkup,
+  before: Lasting,
+  { at, minuteMs }: { readonly at: number; readonly minuteMs: number },
+): { readonly checkup: Checkup; readonly lasting: Lasting } {
+  const { report } = checkup;
+  const isSilent = (gpu: string | undefined): boolean =>
+    report?.gpus.some(({ uuid, busId }) => gpu === (uuid || busId)) !== true;
+  const lasting = new Map([...before].filter(([, { gpu }]) => isSilent(gpu)));
+  const findings = checkup.findings.map((finding) => {
+    const { code, gpu, what } = finding;
+    const minutes = failsAfterMin.get(code);
+    if (minutes === undefined) return finding;
+    const key = `${code} ${gpu}`;
+    const since = before.get(key)?.since ?? at;
+    lasting.set(key, { gpu, since });
+    if (at - since < minutes * minuteMs) return finding;
+    return { ...finding, severity: 'fail' as const, what: `${what}, for more than ${minutes} min` };
+  });
+  return { checkup: conclude(findings, report), lasting };
 }
 
 /**

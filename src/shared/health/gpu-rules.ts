@@ -7,8 +7,10 @@ import { flag, number, sum, text } from './values.ts';
 export interface Rule<Read, Code = string> {
   /** Stable. It needs no other line than this one. */
   readonly code: Code;
-  /** `warn` degrades the host; `fail` also stops the slots on this GPU. */
-  readonly severity: 'warn' | 'fail';
+  /** `info` is only shown; `warn` degrades the host; `fail` also stops the slots on this GPU. */
+  readonly severity: 'info' | 'warn' | 'fail';
+  /** The manager raises the severity to `fail` when it has seen this for so many minutes. */
+  readonly failsAfterMin?: number;
   /** The condition in words, for docs/health.md. */
   readonly when: string;
   /** For docs/health.md: where a threshold comes from, or why this is wrong. */
@@ -197,9 +199,11 @@ const readiness = family({
     {
       code: 'gpu.fabric-starting',
       severity: 'warn',
+      failsAfterMin: 2,
       when: 'NVLink fabric is In Progress',
+      source: 'it stays so for ever without fabric manager (NVSentinel#889)',
       seen: ({ fabric }) => sayIf(fabric.state === 'In Progress', 'its NVLink fabric is still starting'),
-      next: 'wait a minute; then check `systemctl status nvidia-fabricmanager`',
+      next: 'check `systemctl status nvidia-fabricmanager`: the fabric does not start without it',
     },
     {
       code: 'gpu.mig-empty',
@@ -243,12 +247,20 @@ const heatAndPower = family({
     {
       code: 'gpu.slowed-heat',
       severity: 'warn',
-      when: 'a slowdown by heat is active',
+      when: 'a hardware slowdown by heat is active',
       source: 'one sample',
+      seen: ({ slowdown }) => sayIf(slowdown.hardwareThermal, 'a slowdown by heat is active'),
+      next: cooling,
+    },
+    {
+      code: 'gpu.slowed-heat-software',
+      severity: 'info',
+      when: 'the driver lowers the clocks to hold the target temperature',
+      source: 'usual for cards with a blower under load; `gpu.hot` reports a card at its limit',
       seen: ({ slowdown }) =>
         sayIf(
-          slowdown.hardwareThermal === true || slowdown.softwareThermal === true,
-          'a slowdown by heat is active',
+          slowdown.softwareThermal === true && slowdown.hardwareThermal !== true,
+          'the driver lowers its clocks to hold the target temperature',
         ),
       next: cooling,
     },
@@ -319,11 +331,11 @@ const pcie = family({
   rules: [
     {
       code: 'gpu.pcie-width',
-      severity: 'warn',
+      severity: 'info',
       when: 'the PCIe link has fewer lanes than the card',
-      source: 'as DCGM does; some cloud machines always show this',
+      source: 'T4, A10G, P2000 and boards with two GPUs always show this',
       seen: ({ pcie: { width, maxWidth } }) => below(width, maxWidth, 'PCIe lanes'),
-      next: 'reseat the card, check risers and the slot',
+      next: 'compare it with equal cards; if those have more, reseat it, check risers and the slot',
     },
     {
       code: 'gpu.pcie-generation',

@@ -69,7 +69,9 @@ test('CUDA that does not begin is found, though nvidia-smi has nothing to say', 
   }
 });
 
-test.each<[Fault, string, 'failed' | 'degraded' | 'hung']>([
+const severities = { healthy: 'info', degraded: 'warn', failed: 'fail', hung: 'fail' } as const;
+
+test.each<[Fault, string, keyof typeof severities]>([
   ['exit9', 'driver.not-loaded', 'failed'],
   ['exit15 0', 'gpu.lost', 'failed'],
   ['exit18', 'driver.mismatch', 'failed'],
@@ -80,7 +82,7 @@ test.each<[Fault, string, 'failed' | 'degraded' | 'hung']>([
   ['remap 0', 'gpu.remap-pending', 'degraded'],
   ['unknown 0', 'gpu.value-error', 'degraded'],
   ['hot 0', 'gpu.hot', 'degraded'],
-  ['width 0', 'gpu.pcie-width', 'degraded'],
+  ['width 0', 'gpu.pcie-width', 'healthy'],
   ['inforom 0', 'gpu.inforom', 'degraded'],
   ['hang', 'smi.hung', 'hung'],
 ])('%s is reported as %s', async (fault, code, state) => {
@@ -89,7 +91,7 @@ test.each<[Fault, string, 'failed' | 'degraded' | 'hung']>([
   for (const { host, findings } of seen) {
     const finding = findings.find((one) => one.code === code);
     expect(finding, `${host}: ${JSON.stringify(findings)}`).toBeDefined();
-    expect(finding?.severity).toBe(state === 'degraded' ? 'warn' : 'fail');
+    expect(finding?.severity).toBe(severities[state]);
   }
 });
 

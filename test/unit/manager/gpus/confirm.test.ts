@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type Checkup, conclude } from '../../../../src/shared/health/checkup.ts';
 import type { Finding } from '../../../../src/shared/health/verdict.ts';
 import { parseSmi } from '../../../../src/shared/health/smi-report.ts';
-import { confirmed } from '../../../../src/manager/gpus/watch.ts';
+import { confirmed, withOverdue } from '../../../../src/manager/gpus/watch.ts';
 
 const finding = (code: Finding['code'], gpu?: string, severity: Finding['severity'] = 'fail'): Finding => ({
   code,
@@ -115,4 +115,61 @@ test.each<[string, Checkup, readonly Finding[], Checkup | undefined, readonly st
   ],
 ])('a failure of %s', (_, now, last, before, expected) => {
   expect(summary(confirmed(now, last, before))).toEqual(expected);
+});
+
+const starting = conclude(
+  [
+    { ...finding('gpu.fabric-starting', 'GPU-83', 'warn'), what: 'it starts' },
+    finding('gpu.hot', 'GPU-84', 'warn'),
+  ],
+  both,
+);
+
+test.each<[string, readonly (readonly [minute: number, checkup: Checkup])[], string]>([
+  [
+    'less than 2 min',
+    [
+      [0, starting],
+      [1.9, starting],
+    ],
+    'warn it starts',
+  ],
+  [
+    '2 min',
+    [
+      [0, starting],
+      [1, starting],
+      [2, starting],
+    ],
+    'fail it starts, for more than 2 min',
+  ],
+  [
+    'it was ready in between',
+    [
+      [0, starting],
+      [1, well],
+      [2, starting],
+    ],
+    'warn it starts',
+  ],
+  [
+    'nvidia-smi failed in between',
+    [
+      [0, starting],
+      [1, blind()],
+      [2, starting],
+    ],
+    'fail it starts, for more than 2 min',
+  ],
+])('a fabric that does not start fails its GPU after 2 min: %s', (_, checks, expected) => {
+  let lasting: Parameters<typeof withOverdue>[1] = new Map();
+  let last = well;
+  for (const [minute, checkup] of checks) {
+    const judged = withOverdue(checkup, lasting, { at: minute * 60_000, minuteMs: 60_000 });
+    ({ checkup: last, lasting } = judged);
+  }
+  expect(last.findings.map(({ severity, what }) => `${severity} ${what}`).toSorted()).toEqual(
+    [expected, 'warn gpu.hot'].toSorted(),
+  );
+  expect(last.verdict.state).toBe(expected.startsWith('fail') ? 'failed' : 'degraded');
 });

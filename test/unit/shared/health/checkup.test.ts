@@ -72,6 +72,19 @@ test.each([
   expect(verdict.next === '').toBe(state === 'healthy');
 });
 
+test.each([
+  ['a100-sxm4-v12', ['gpu.persistence warn']],
+  ['gtx-1070-ti', []],
+  ['quadro-p2000-v12', ['gpu.pcie-width info']],
+  ['rtx-3080-v13', ['gpu.persistence warn']],
+  ['rtx-4000-sff-ada-v13', []],
+  ['tesla-t4', ['gpu.persistence warn', 'gpu.pcie-width info']],
+])('a real, working machine: %s', (name, expected) => {
+  const { findings, report } = examine(ran(fixture(`real/${name}.xml`)), 'host', { pci: [] });
+  expect(report?.gpus).toHaveLength(1);
+  expect(findings.map(({ code, severity }) => `${code} ${severity}`)).toEqual(expected);
+});
+
 test('an XID is reported with the UUID of the GPU at its address', () => {
   const xids = readXids('NVRM: Xid (PCI:0000:84:00): 95, uncontained');
   const { findings, verdict } = examine(ran(pair), 'host', { pci, xids });

@@ -36,12 +36,15 @@ test.each<[string, Values]>([
   ['a few remapped rows', { 'remapped_rows.remapped_row_unc': '511' }],
   ['corrected errors', { 'ecc_errors.volatile.dram_correctable': '9000' }],
   ['MIG with instances', { 'mig_mode.current_mig': 'Enabled', 'mig_devices.mig_device.index': '0' }],
+  ['all lanes', { [`${link}.link_widths.current_link_width`]: '16x' }],
+  ['the fabric is ready', { 'fabric.state': 'Completed', 'fabric.status': 'Success' }],
+  ['no slowdown by the driver', { [`${reason}_sw_thermal_slowdown`]: 'Not Active' }],
   ['unknown margin, below the limit', { ...limits, 'temperature.gpu_temp': '84 C' }],
 ])('no finding: %s', (_, changes) => {
   expect(findings(changes)).toEqual([]);
 });
 
-const faults: [string, 'warn' | 'fail', string, Values][] = [
+const faults: [string, 'info' | 'warn' | 'fail', string, Values][] = [
   ['gpu.lost', 'fail', 'temperature.gpu_temp: [GPU is lost]', { 'temperature.gpu_temp': '[GPU is lost]' }],
   ['gpu.lost', 'fail', 'serial: [GPU requires reset]', { serial: '[GPU requires reset]' }],
   ['gpu.value-error', 'warn', 'serial: ERR!', { serial: 'ERR!' }],
@@ -106,7 +109,7 @@ const faults: [string, 'warn' | 'fail', string, Values][] = [
     'heat',
     { [`${reason}_hw_slowdown`]: 'Active', [`${reason}_hw_thermal_slowdown`]: 'Active' },
   ],
-  ['gpu.slowed-heat', 'warn', 'heat', { [`${reason}_sw_thermal_slowdown`]: 'Active' }],
+  ['gpu.slowed-heat-software', 'info', 'target', { [`${reason}_sw_thermal_slowdown`]: 'Active' }],
   [
     'gpu.slowed-power',
     'warn',
@@ -122,7 +125,7 @@ const faults: [string, 'warn' | 'fail', string, Values][] = [
   ],
   [
     'gpu.pcie-width',
-    'warn',
+    'info',
     'PCIe lanes: 8 of 16',
     { [`${link}.link_widths.current_link_width`]: '8x', [`${link}.link_widths.max_link_width`]: '16x' },
   ],
