@@ -15,6 +15,7 @@ import { endKey, endLostKey } from './registration/keys.ts';
 import { registeredVersion } from './registration/register.ts';
 import { collect } from './runs/collect.ts';
 import { launch } from './runs/launch.ts';
+import { faultOf } from './runs/outcome.ts';
 import { retire } from './runs/retire.ts';
 import { type SlotMemory, countWait } from './slots/memory.ts';
 import { settingsOf } from './slots/resolve.ts';
@@ -305,7 +306,8 @@ async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts
   log.log('info', 'run ended', { slot, ...outcome });
   if (outcome.sessionLeftSince !== undefined) memory.connection.leave(outcome.sessionLeftSince);
   memory.ended(outcome);
-  memory.waitsElsewhere = outcome.cause !== undefined && noFaultOfImage.has(outcome.cause.code);
+  const cause = faultOf(outcome);
+  memory.waitsElsewhere = cause !== undefined && noFaultOfImage.has(cause.code);
   memory.lastRun = { run: container.labels[Labels.run] ?? '', endedAt: clock.monotonic() };
   watches.pools.runChanged();
   metrics.runEnded(slot, outcome);
@@ -318,7 +320,6 @@ async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts
     await state.note(({ jobsRun }) => ({ jobsRun: { ...jobsRun, [slot]: (jobsRun[slot] ?? 0) + 1 } }));
     return;
   }
-  const { cause } = outcome;
   if (cause !== undefined && !noFaultOfImage.has(cause.code) && !isOnHost)
     await blameImage(container.labels[Labels.imageDigest], slot, memory, parts);
 }

@@ -99,7 +99,14 @@ const run = (more: Partial<RunRecord>): RunRecord => ({
 });
 const runs: readonly RunRecord[] = [
   run({}),
-  run({ slot: '1', durationS: 64, oomKilled: true, exitCode: 137, job: 'unit tests of the data loader' }),
+  run({
+    slot: '1',
+    result: 'failed',
+    durationS: 64,
+    oomKilled: true,
+    exitCode: 137,
+    job: 'unit tests of the data loader',
+  }),
   run({ result: 'failed', durationS: 12, job: 'lint', diagnostics: true, run: '01JC9999' }),
 ];
 

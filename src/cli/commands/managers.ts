@@ -373,15 +373,12 @@ function drainLines({ drains }: ManagerStatus): string {
 export function runsText(host: string, runs: readonly RunRecord[], width = Infinity): string {
   if (runs.length === 0) return `${host}: no runs yet\n`;
   const rows = runs.map((run) => {
-    const result = run.oomKilled
-      ? 'out of memory'
-      : (drawnResult(run.result) ?? run.cause?.code ?? `exit ${run.exitCode ?? '?'}`);
     const job = [run.job, run.cause?.what].filter((text) => text !== undefined).join(': ') || 'no job';
     const logs = run.diagnostics === true ? ` (--diag --run ${run.run})` : '';
     return {
       SLOT: `${host}/${run.slot}`,
       'FINISHED (UTC)': run.finishedAt.replace('T', ' ').slice(0, 19),
-      RESULT: result,
+      RESULT: resultOf(run),
       TOOK: seconds(run.durationS),
       WAITED: seconds(run.waitedS),
       JOB: `${job}${logs}`,
@@ -400,8 +397,10 @@ export function runsText(host: string, runs: readonly RunRecord[], width = Infin
 }
 
 /** Returns the result to show: Azure DevOps writes success with warnings as one word. */
-function drawnResult(result: string | undefined): string | undefined {
-  return result?.toLowerCase() === 'succeededwithissues' ? 'succeeded (with issues)' : result;
+function resultOf({ result, oomKilled, cause, exitCode }: RunRecord): string {
+  const drawn = result?.toLowerCase() === 'succeededwithissues' ? 'succeeded (with issues)' : result;
+  if (oomKilled && (drawn ?? 'failed') === 'failed') return 'out of memory';
+  return drawn ?? cause?.code ?? `exit ${exitCode ?? '?'}`;
 }
 
 function seconds(duration: number | undefined): string {

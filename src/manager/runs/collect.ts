@@ -17,6 +17,7 @@ import {
 import { defined } from '../../shared/base/objects.ts';
 import type { RunRecord } from '../../shared/contract/status.ts';
 import {
+  faultOf,
   outputLost,
   type StopRequest,
   judge,
@@ -219,15 +220,20 @@ export async function noteUnfinished(
     const isLogged =
       (await runStore.diagnostics(slot.name, lastRun.run).catch(() => undefined)) !== undefined;
     await runStore
-      .amend(slot.name, lastRun.run, ({ cause }) => ({
+      .amend(slot.name, lastRun.run, (record) => ({
         unfinished,
-        cause: cause ?? missing(unfinished, isLogged),
+        cause: withMissing(faultOf(record), missing(unfinished, isLogged)),
       }))
       // A full disk must not stop the pass.
       .catch((error: unknown) =>
         log.log('warn', 'the run record could not be written', { ...causeOf(error) }),
       );
   }
+}
+
+/** Adds that a job has no result to the known fault of its run, which stays its cause. */
+function withMissing(fault: RunRecord['cause'], result: Cause): NonNullable<RunRecord['cause']> {
+  return fault === undefined ? result : { ...fault, what: `${fault.what}; ${result.what}` };
 }
 
 /** Describes a job without a result. `isLogged`: the agent's own logs were kept, as after a fault. */

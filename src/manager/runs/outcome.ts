@@ -8,8 +8,22 @@ export interface Outcome {
   readonly ranJob: boolean;
   readonly job?: string;
   readonly result?: string;
-  /** Why it ended without finishing its work; undefined: no fault. */
-  readonly cause?: Cause;
+  /** Why it ended without finishing its work, or what else happened; undefined: nothing. */
+  readonly cause?: RunCause;
+}
+
+/** `info`: the job succeeded nevertheless. */
+interface RunCause extends Cause {
+  readonly severity?: 'info';
+}
+
+/** Returns the cause of a run that did not finish its work. */
+export function faultOf<C extends { readonly severity?: 'info' }>({
+  cause,
+}: {
+  readonly cause?: C | undefined;
+}): C | undefined {
+  return cause?.severity === 'info' ? undefined : cause;
 }
 
 /** A stop by this manager, with the cause if that was a fault. */
@@ -29,7 +43,7 @@ export function judge(exit: ContainerExit, transcript: Transcript, stop: StopReq
   };
 }
 
-function causeOf(exit: ContainerExit, transcript: Transcript): Cause | undefined {
+function causeOf(exit: ContainerExit, transcript: Transcript): RunCause | undefined {
   if (transcript.phase === 'done') return ofDone(exit, transcript);
   if (exit.oomKilled) return outOfMemory;
   if (exit.code === 3 || exit.code === 4) return outdated;
@@ -39,13 +53,13 @@ function causeOf(exit: ContainerExit, transcript: Transcript): Cause | undefined
 }
 
 /** Finds the fault of a finished job: exit 0 and a result on the console do not prove that the server knows. */
-function ofDone(exit: ContainerExit, transcript: Transcript): Cause | undefined {
-  const { result } = transcript;
+function ofDone(exit: ContainerExit, transcript: Transcript): RunCause | undefined {
+  const { result = '' } = transcript;
   if (result === 'abandoned') return abandoned;
   // The kernel kills the job before its agent, which then reports an ordinary failure.
   if (exit.oomKilled && result === 'failed') return outOfMemory;
   const remark = mainRemark(transcript);
-  if (exit.code === 0 || remark === undefined) return undefined;
+  if (exit.code === 0 || remark === undefined) return exit.oomKilled ? survived(result) : undefined;
   if (remark.kind === 'session-lost') return remarkCause(remark);
   return {
     code: 'run.result-undelivered',
@@ -306,6 +320,16 @@ const outOfMemory: Cause = {
   what: 'job exceeded its memory limit: the kernel killed one of its processes',
   next: 'raise the memory limit of the slot, or let the job use less',
 };
+
+/** Describes a job whose result is not a failure, though the kernel killed one of its processes. */
+function survived(result: string): RunCause {
+  const how = result.startsWith('succeeded') ? 'succeeded' : `was ${result}`;
+  return {
+    ...outOfMemory,
+    severity: 'info',
+    what: `one process of the job exceeded its memory limit and was killed; the job ${how}`,
+  };
+}
 
 /** Returns the cause for an agent whose output has another language or format. */
 function unreadable(words: string): Cause {

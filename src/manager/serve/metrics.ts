@@ -8,6 +8,7 @@ import {
 } from '../../shared/contract/status.ts';
 import type { DiskSpace } from '../machine/disk.ts';
 import type { Ended } from '../runs/collect.ts';
+import { faultOf } from '../runs/outcome.ts';
 import { backoffMs, type Clock } from '../../shared/base/clock.ts';
 import { codeOf } from '../../shared/base/errors.ts';
 import type { Logger } from '../../shared/base/log.ts';
@@ -104,7 +105,8 @@ export class Metrics {
 
   runEnded(slot: string, outcome: Ended): void {
     this.#runs.inc({ slot, job: String(outcome.ranJob) });
-    if (outcome.cause !== undefined) this.#runFailures.inc({ slot, cause: outcome.cause.code });
+    const fault = faultOf(outcome);
+    if (fault !== undefined) this.#runFailures.inc({ slot, cause: fault.code });
     if (!outcome.ranJob) return;
     this.#jobs.inc({ slot, result: resultLabel(outcome.result) });
     if (outcome.durationS !== undefined) this.#durations.observe({ slot }, outcome.durationS);

@@ -1,6 +1,6 @@
 import { backoffMs, unscaled, type Clock } from '../../shared/base/clock.ts';
 import type { Cause, NextKey, LeftSession } from '../model.ts';
-import type { StopRequest, Outcome } from '../runs/outcome.ts';
+import { faultOf, type StopRequest, type Outcome } from '../runs/outcome.ts';
 import type { JobRequest } from '../../shared/azure/client.ts';
 
 /** The state of a slot between passes. A restart loses it; times are monotonic. */
@@ -115,9 +115,10 @@ export class SlotMemory {
 
   ended(outcome: Outcome): void {
     if (outcome.ranJob) this.#failures = 0;
-    if (outcome.cause === undefined) return;
-    if (outcome.ranJob) this.cause = outcome.cause;
-    else this.failed(outcome.cause);
+    const cause = faultOf(outcome);
+    if (cause === undefined) return;
+    if (outcome.ranJob) this.cause = cause;
+    else this.failed(cause);
   }
 
   /** Clears a fault with this code before it is checked again. */

@@ -330,7 +330,7 @@ const runs = z.array(
     oomKilled: z.boolean(),
     job: text.optional(),
     result: text.optional(),
-    cause: z.looseObject({ code: text, what: text, next: text }).optional(),
+    cause: z.looseObject({ code: text, what: text, next: text, severity: text.optional() }).optional(),
     diagnostics: z.boolean().optional(),
     unfinished: z.looseObject({ job: text, until: text.optional() }).optional(),
     log: texts,
@@ -368,8 +368,15 @@ export interface RunRecord {
   readonly job?: string;
   /** succeeded, succeededwithissues, failed, canceled, … */
   readonly result?: string;
-  /** The reason why no job ran, or why the job failed if that is visible from outside. */
-  readonly cause?: { readonly code: string; readonly what: string; readonly next: string };
+  /**
+   * The reason why no job ran, or why the job failed if that is visible from outside. `info`: the job did not fail by it.
+   */
+  readonly cause?: {
+    readonly code: string;
+    readonly what: string;
+    readonly next: string;
+    readonly severity?: 'info';
+  };
   /** The server still showed a job on this agent after its end; `until`: when the server abandons it, ISO 8601. */
   readonly unfinished?: { readonly job: string; readonly until?: string };
   /** The agent's own logs of this run are kept: GET /v1/diagnostics. */

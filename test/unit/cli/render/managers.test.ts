@@ -109,10 +109,18 @@ describe('undrain', () => {
   });
 });
 
-test('results: a finished job, a job out of memory, no job', () => {
+test('results: a finished job, jobs out of memory, no job', () => {
   const text = runsText('h200-1', [
     { ...record, durationS: 62.4, exitCode: 0, job: 'train', result: 'succeeded' },
     { ...record, slot: '1', durationS: 5, exitCode: 137, oomKilled: true, job: 'eat memory' },
+    {
+      ...record,
+      oomKilled: true,
+      exitCode: 0,
+      job: 'test',
+      result: 'succeeded',
+      cause: { code: 'run.out-of-memory', what: 'a process was killed', next: '', severity: 'info' },
+    },
     {
       ...record,
       exitCode: 1,
@@ -123,6 +131,7 @@ test('results: a finished job, a job out of memory, no job', () => {
     'SLOT      FINISHED (UTC)       RESULT         TOOK  JOB',
     'h200-1/0  2026-11-20 12:30:01  succeeded      62 s  train',
     'h200-1/1  2026-11-20 12:30:01  out of memory   5 s  eat memory',
+    'h200-1/0  2026-11-20 12:30:01  succeeded            test: a process was killed',
     'h200-1/0  2026-11-20 12:30:01  credentials          the token is not accepted',
     '',
   ]);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { plainSlot as slot } from '../../../support/slot.ts';
+import type { RunRecord } from '../../../../src/shared/contract/status.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { RunStore } from '../../../../src/manager/runs/run-store.ts';
 import { SlotBook } from '../../../../src/manager/slots/memory.ts';
@@ -16,10 +17,8 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-test.each([
-  ['kept', true, 'azp-fleet logs HOST/SLOT --diag'],
-  ['not kept', false, 'azp-fleet logs HOST/SLOT)'],
-])("the agent's own logs are named only if they were kept: %s", async (_, kept, named) => {
+/** Returns the record of a run with this end, after a read of the pool that still shows its job. */
+async function noted(ended: Partial<RunRecord>, areLogsKept: boolean): Promise<RunRecord | undefined> {
   const clock = new StillClock();
   const runStore = new RunStore(folder);
   await runStore.add({
@@ -33,10 +32,10 @@ test.each([
     finishedAt: '',
     exitCode: 0,
     oomKilled: false,
-    result: 'succeeded',
     log: [],
+    ...ended,
   });
-  if (kept) await runStore.keepDiagnostics('0', 'r1', []);
+  if (areLogsKept) await runStore.keepDiagnostics('0', 'r1', []);
   const book = new SlotBook(clock);
   book.of('0').lastRun = { run: 'r1', endedAt: 0 };
   const pools = {
@@ -52,7 +51,30 @@ test.each([
     }),
   };
   await noteUnfinished({ clock, runStore, log: silentLogger }, pools, book, [slot], []);
-  const [run] = await runStore.list('0');
+  return (await runStore.list('0'))[0];
+}
+
+test.each([
+  ['kept', true, 'azp-fleet logs HOST/SLOT --diag'],
+  ['not kept', false, 'azp-fleet logs HOST/SLOT)'],
+])("the agent's own logs are named only if they were kept: %s", async (_, kept, named) => {
+  const run = await noted({ result: 'succeeded' }, kept);
   expect(run).toMatchObject({ unfinished: { job: 'train' }, cause: { code: 'run.result-missing' } });
   expect(run?.cause?.next).toContain(named);
+});
+
+const cause = { code: 'run.out-of-memory', what: 'job exceeded its memory limit', next: 'raise it' };
+
+test('a fault of the run stays its cause, with the missing result beside it', async () => {
+  expect((await noted({ oomKilled: true, cause }, true))?.cause).toEqual({
+    ...cause,
+    what: expect.stringMatching(
+      /^job exceeded its memory limit; the server still shows job train as running/,
+    ),
+  });
+});
+
+test('what happened in a job that succeeded does not hide that its result is missing', async () => {
+  const run = await noted({ result: 'succeeded', cause: { ...cause, severity: 'info' } }, true);
+  expect(run).toMatchObject({ result: 'succeeded', cause: { code: 'run.result-missing' } });
 });

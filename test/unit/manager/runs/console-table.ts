@@ -211,7 +211,16 @@ const withJob: readonly (readonly [string, string, Exit, string | undefined, str
       completed('Succeeded'),
       '0, out of memory',
       'succeeded',
-      undefined,
+      'run.out-of-memory',
+      'the job succeeded',
+    ],
+    [
+      'out of memory, and canceled afterwards',
+      completed('Canceled'),
+      '0, out of memory',
+      'canceled',
+      'run.out-of-memory',
+      'the job was canceled',
     ],
     [
       'an update that fails: it continues and takes a job',

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
 import { judge, stuckBecause, sessionLeftSince, spansOf } from '../../../../src/manager/runs/outcome.ts';
+import { isFailed } from '../../../../src/manager/runs/run-store.ts';
+import { SlotMemory } from '../../../../src/manager/slots/memory.ts';
+import { StillClock } from '../../../support/clock.ts';
 import { readAll } from '../../../../src/manager/runs/transcript.ts';
 import { consoleTable, listening, start } from './console-table.ts';
 
@@ -13,6 +16,27 @@ test.each(consoleTable)('$situation', ({ console, exit, ranJob, result, code, wo
 });
 
 const end = (code: number) => ({ code, oomKilled: false, startedAt: '', finishedAt: '' });
+
+test.each([
+  ['Succeeded', 'info'],
+  ['SucceededWithIssues', 'info'],
+  ['Canceled', 'info'],
+  ['Failed', undefined],
+])(
+  'memory that ran out in a job with the result %s is no fault of a job that did not fail',
+  (result, severity) => {
+    const job = `${listening}2026-11-21 02:00:01Z: Running job: x\n`;
+    const console = `${job}2026-11-21 02:00:09Z: Job x completed with result: ${result}\n`;
+    const outcome = judge({ ...end(0), oomKilled: true }, readAll(console), undefined);
+    expect(outcome).toMatchObject({ result: result.toLowerCase(), cause: { code: 'run.out-of-memory' } });
+    expect(outcome.cause?.severity).toBe(severity);
+    const isFault = severity === undefined;
+    expect(isFailed(outcome)).toBe(isFault);
+    const memory = new SlotMemory(new StillClock());
+    memory.ended(outcome);
+    expect(memory.cause?.code).toBe(isFault ? 'run.out-of-memory' : undefined);
+  },
+);
 
 test('an agent that the manager stopped has not failed', () => {
   expect(judge(end(0), readAll(listening), {})).toEqual({ ranJob: false });
