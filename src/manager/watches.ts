@@ -13,7 +13,7 @@ import {
   SizeLimits,
 } from './docker/engine-abilities.ts';
 import { checkEveryMs, watchKernelLog } from './gpus/observe.ts';
-import { GpuWatch } from './gpus/watch.ts';
+import { exclusiveShared, GpuWatch } from './gpus/watch.ts';
 import { provenImages, provenOf } from './image/choice.ts';
 import { forgetFolders, readFolder, planImage, readContext } from './image/plan.ts';
 import { Images } from './image/images.ts';
@@ -118,7 +118,10 @@ export class Watches {
   /** Lists settings that this host does not support. */
   shortfalls(slots: readonly Slot[]): readonly Finding[] {
     const { below = [], sizes } = this.#abilities ?? {};
-    return shortfalls(slots, { below, sizes: sizes?.unsupported, uncounted: sizes?.uncounted === true });
+    return [
+      ...shortfalls(slots, { below, sizes: sizes?.unsupported, uncounted: sizes?.uncounted === true }),
+      ...exclusiveShared(slots, this.gpus.report),
+    ];
   }
 
   /** Checks the GPUs soon, after an event that a bad GPU may have caused. */

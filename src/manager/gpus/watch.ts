@@ -10,7 +10,7 @@ import type { Finding } from '../../shared/health/verdict.ts';
 import type { GpuReport, SmiReport } from '../../shared/health/smi-report.ts';
 import type { Helpers } from '../docker/janitor.ts';
 import { bootId } from '../machine/machine-facts.ts';
-import type { Cause } from '../model.ts';
+import type { Cause, Slot } from '../model.ts';
 import { DriverPrograms, type HostCheck, checkHost } from './observe.ts';
 import { HealthGates } from './health-gate.ts';
 import {
@@ -218,6 +218,26 @@ function unknownGpu(gpu: string, order: readonly string[]): FleetError {
     what: `no GPU at ${gpu}`,
     expected: ['all', ...order].join(', '),
     next: 'use its PCI address, as in status and findings',
+  });
+}
+
+/** Finds GPUs that slots share, and whose compute mode lets only one process use them. Pure. */
+export function exclusiveShared(
+  slots: readonly Pick<Slot, 'name' | 'gpus'>[],
+  report: SmiReport | undefined,
+): readonly Finding[] {
+  return (report?.gpus ?? []).flatMap(({ uuid, busId, computeMode }) => {
+    const sharers = slots.filter(({ gpus }) => gpus.includes(uuid)).map(({ name }) => name);
+    if (computeMode?.startsWith('Exclusive') !== true || sharers.length < 2) return [];
+    return [
+      {
+        code: 'gpu.compute-exclusive',
+        gpu: uuid,
+        severity: 'warn',
+        what: `slots ${sharers.join(', ')} share it, and its compute mode (${computeMode}) lets only one process use it`,
+        next: `run \`nvidia-smi -i ${busId} -c DEFAULT\`, or give each slot its own GPU`,
+      },
+    ];
   });
 }
 

@@ -37,7 +37,7 @@ export function examine(answer: SmiAnswer, where: Where, expected: Expectation):
     ...ofSmi,
     ...(report === undefined
       ? []
-      : [...report.gpus.flatMap(checkGpu), ...missing(report, ofSmi, expected.pci)]),
+      : [...report.gpus.flatMap(checkGpu), ...missing(report, ofSmi, expected.pci), ...differing(report)]),
     ...fewer(Math.max(report?.gpus.length ?? 0, expected.pci.length), expected.gpus),
     ...checkXids(expected.xids ?? [], (busId, part) => uuidOf(report, busId, part)),
   ];
@@ -106,6 +106,23 @@ function missing(report: SmiReport, known: readonly Finding[], pci: readonly str
       what: 'it is on the PCI bus, and nvidia-smi does not list it',
       next: 'reboot the host; if it is still missing, check `journalctl -k | grep NVRM` and the hardware',
     }));
+}
+
+/** Finds GPUs of one model with different firmware. */
+function differing({ gpus }: SmiReport): readonly Finding[] {
+  const models = Map.groupBy(gpus, ({ name }) => name);
+  return [...models].flatMap(([name, same]) => {
+    const versions = new Set(same.flatMap(({ vbios = [] }) => vbios));
+    if (name === '' || versions.size < 2) return [];
+    return [
+      {
+        code: 'gpu.vbios-differs',
+        severity: 'info',
+        what: `GPUs of one model (${name}) have different VBIOS versions: ${[...versions].sort().join(', ')}`,
+        next: 'ask the vendor for one version if their speed differs',
+      },
+    ];
+  });
 }
 
 function fewer(count: number, expected: number | undefined): readonly Finding[] {

@@ -128,6 +128,9 @@ const memory = family({
       remapPending: flag(gpu, 'remapped_rows.remapped_row_pending'),
       remapFailure: flag(gpu, 'remapped_rows.remapped_row_failure'),
       remappedUncorrectable: number(gpu, 'remapped_rows.remapped_row_unc'),
+      unrepairable: flag(gpu, 'ecc_errors.unrepairable_memory'),
+      channelRepairPending: flag(gpu, 'ecc_errors.channel_repair_pending'),
+      tpcRepairPending: flag(gpu, 'ecc_errors.tpc_repair_pending'),
     }),
   }),
   rules: [
@@ -157,11 +160,36 @@ const memory = family({
       next: replace,
     },
     {
+      code: 'gpu.unrepairable-memory',
+      severity: 'fail',
+      when: 'unrepairable memory',
+      source: 'the driver has no repair left (since 595)',
+      seen: ({ ecc }) => sayIf(ecc.unrepairable, 'it has memory that cannot be repaired'),
+      next: replace,
+    },
+    {
       code: 'gpu.remap-pending',
       severity: 'warn',
       when: 'a memory row is remapped at the next reset',
       source: 'as DCGM does',
       seen: ({ ecc }) => sayIf(ecc.remapPending, 'a bad memory row is remapped at the next reset'),
+      next: resetGpu,
+    },
+    {
+      code: 'gpu.channel-repair-pending',
+      severity: 'warn',
+      when: 'a memory channel is repaired at the next reset',
+      source: 'as a pending remap',
+      seen: ({ ecc }) => sayIf(ecc.channelRepairPending, 'a memory channel is repaired at the next reset'),
+      next: resetGpu,
+    },
+    {
+      code: 'gpu.tpc-repair-pending',
+      severity: 'warn',
+      when: 'a processing cluster (TPC) is repaired at the next reset',
+      source: 'as a pending remap',
+      seen: ({ ecc }) =>
+        sayIf(ecc.tpcRepairPending, 'a processing cluster (TPC) is repaired at the next reset'),
       next: resetGpu,
     },
     {
@@ -186,7 +214,11 @@ const memory = family({
 
 /** Setup that a GPU needs before a job can compute on it. */
 const readiness = family({
-  read: (gpu) => ({ fabric: fabricOf(gpu) }),
+  read: (gpu) => ({
+    fabric: fabricOf(gpu),
+    /** Default, Exclusive_Process, Exclusive_Thread, Prohibited. */
+    ...defined({ computeMode: text(gpu, 'compute_mode') }),
+  }),
   rules: [
     {
       code: 'gpu.fabric',
@@ -206,6 +238,23 @@ const readiness = family({
       next: 'check `systemctl status nvidia-fabricmanager`: the fabric does not start without it',
     },
     {
+      code: 'gpu.fabric-unhealthy',
+      severity: 'fail',
+      when: 'the health of the NVLink fabric is Unhealthy',
+      source: 'the driver’s own summary (since 580)',
+      seen: ({ fabric }) => sayIf(fabric.health === 'Unhealthy', 'its NVLink fabric is unhealthy'),
+      next: 'check `nvidia-smi -q -d FABRIC`, the NVSwitches and their cables',
+    },
+    {
+      code: 'gpu.compute-prohibited',
+      severity: 'fail',
+      when: 'compute mode is Prohibited',
+      source: 'CUDA starts no process on the GPU',
+      seen: ({ computeMode }) =>
+        sayIf(computeMode === 'Prohibited', 'its compute mode is Prohibited: no job can use it'),
+      next: 'allow processes again: `nvidia-smi -i {bus} -c DEFAULT`',
+    },
+    {
       code: 'gpu.mig-empty',
       severity: 'fail',
       when: 'MIG is on and has no instance',
@@ -219,7 +268,11 @@ const readiness = family({
 
 /** NVLink fabric of SXM boards: Completed, In Progress, Not Started, … */
 function fabricOf(gpu: XmlElement) {
-  return defined({ state: text(gpu, 'fabric.state'), status: text(gpu, 'fabric.status') });
+  return defined({
+    state: text(gpu, 'fabric.state'),
+    status: text(gpu, 'fabric.status'),
+    health: text(gpu, 'fabric.health.summary'),
+  });
 }
 
 function fabricFault({ state, status }: ReturnType<typeof fabricOf>): string | undefined {
@@ -234,7 +287,7 @@ const cooling = 'check airflow, dust, fans and room temperature';
 
 /** Temperature limits, and slowdowns by heat or power. */
 const heatAndPower = family({
-  read: (gpu) => ({ thermal: temperatures(gpu), slowdown: slowdowns(gpu) }),
+  read: (gpu) => ({ thermal: temperatures(gpu), slowdown: slowdowns(gpu), power: powerLimits(gpu) }),
   rules: [
     {
       code: 'gpu.hot',
@@ -284,6 +337,14 @@ const heatAndPower = family({
         ),
       next: 'check power and cooling',
     },
+    {
+      code: 'gpu.power-capped',
+      severity: 'info',
+      when: 'the power limit is below the default of the board',
+      source: 'it may be intended',
+      seen: ({ power: { limitW, defaultW } }) => below(limitW, defaultW, 'power limit in watts'),
+      next: 'raise it if the cap is not intended: `nvidia-smi -i {bus} -pl WATTS`',
+    },
   ],
 });
 
@@ -297,6 +358,14 @@ function temperatures(gpu: XmlElement) {
     /** The highest operating temperature of cards with absolute limits. */
     maxGpuC: number(gpu, 'temperature.gpu_temp_max_gpu_threshold'),
     maxMemoryC: number(gpu, 'temperature.gpu_temp_max_mem_threshold'),
+  });
+}
+
+/** Reads the power limits. Until driver 525 the section has no `gpu_`. */
+function powerLimits(gpu: XmlElement) {
+  return defined({
+    limitW: number(gpu, 'gpu_power_readings.current_power_limit', 'power_readings.power_limit'),
+    defaultW: number(gpu, 'gpu_power_readings.default_power_limit', 'power_readings.default_power_limit'),
   });
 }
 
@@ -370,7 +439,7 @@ function isWorking({ performanceState, utilizationPercent }: Gpu): boolean {
 
 /** Driver errors and settings. */
 const driver = family({
-  read: (gpu) => defined({ persistence: flag(gpu, 'persistence_mode') }),
+  read: (gpu) => defined({ persistence: flag(gpu, 'persistence_mode'), vbios: text(gpu, 'vbios_version') }),
   rules: [
     {
       code: 'gpu.value-error',

@@ -49,6 +49,10 @@ export const healthCodes = {
     'the NVIDIA kernel module is not loaded',
     'run `azp-fleet provision`; then check `dkms status` and Secure Boot',
   ],
+  'gpu.compute-exclusive': [
+    'slots share a GPU whose compute mode lets only one process use it',
+    'run `nvidia-smi -i ADDRESS -c DEFAULT` on the host, or give each slot its own GPU',
+  ],
   'gpu.count': ['the host has fewer GPUs than gpus: says', 'check the missing card, or correct gpus:'],
   'gpu.inforom': ['the InfoROM of a GPU is corrupted; it often still works', 'plan to replace the card'],
   'gpu.interrupt': [
@@ -71,6 +75,10 @@ export const healthCodes = {
   'gpu.unsteady': [
     'the slot was closed three times within an hour, and stays closed for a while',
     'fix the cause, then run `azp-fleet repaired HOST`',
+  ],
+  'gpu.vbios-differs': [
+    'GPUs of one model in a host have different VBIOS versions',
+    'ask the vendor for one version if their speed differs',
   ],
   'host.no-kernel-log': [
     'the manager cannot read the kernel log, where XIDs are reported',

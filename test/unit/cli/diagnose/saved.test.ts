@@ -122,6 +122,16 @@ describe('nvidia-smi', () => {
     ['Current Temp                  : 28 C', 'Current Temp                  : [GPU is lost]', 'gpu.lost'],
     ['T.Limit Temp                  : 59 C', 'T.Limit Temp                  : -1 C', 'gpu.hot'],
     ['Thermal Slowdown           : Not Active', 'Thermal Slowdown           : Active', 'gpu.slowed-heat'],
+    [
+      'Compute Mode                          : Default',
+      'Compute Mode : Prohibited',
+      'gpu.compute-prohibited',
+    ],
+    [
+      'Current Power Limit               : 700.00 W',
+      'Current Power Limit : 500.00 W\n        Default Power Limit : 700.00 W',
+      'gpu.power-capped',
+    ],
     ['Brake Slowdown       : Not Active', 'Brake Slowdown       : Active', 'gpu.slowed-power'],
     ['Current                   : 16x', 'Current                   : 4x', 'gpu.pcie-width'],
     [

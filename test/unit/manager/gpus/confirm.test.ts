@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type Checkup, conclude } from '../../../../src/shared/health/checkup.ts';
 import type { Finding } from '../../../../src/shared/health/verdict.ts';
 import { parseSmi } from '../../../../src/shared/health/smi-report.ts';
-import { confirmed, withOverdue } from '../../../../src/manager/gpus/watch.ts';
+import { confirmed, exclusiveShared, withOverdue } from '../../../../src/manager/gpus/watch.ts';
 
 const finding = (code: Finding['code'], gpu?: string, severity: Finding['severity'] = 'fail'): Finding => ({
   code,
@@ -172,4 +172,17 @@ test.each<[string, readonly (readonly [minute: number, checkup: Checkup])[], str
     [expected, 'warn gpu.hot'].toSorted(),
   );
   expect(last.verdict.state).toBe(expected.startsWith('fail') ? 'failed' : 'degraded');
+});
+
+test.each([
+  ['Exclusive_Process', ['GPU-83', 'GPU-83'], ['gpu.compute-exclusive GPU-83']],
+  ['Exclusive_Process', ['GPU-83', 'GPU-84'], []],
+  ['Default', ['GPU-83', 'GPU-83'], []],
+  ['N/A', ['GPU-83', 'GPU-83'], []],
+])('compute mode %s, with slots on %j', (mode, gpus, expected) => {
+  const output = `<nvidia_smi_log>${gpu('83').replace('</gpu>', `<compute_mode>${mode}</compute_mode></gpu>`)}${gpu('84')}</nvidia_smi_log>`;
+  const parsed = parseSmi({ code: 0, output }, []);
+  const slots = gpus.map((uuid, at) => ({ name: String(at), gpus: [uuid] }));
+  const found = exclusiveShared(slots, parsed.ok ? parsed.report : undefined);
+  expect(found.map(({ code, gpu: at }) => `${code} ${at}`)).toEqual(expected);
 });

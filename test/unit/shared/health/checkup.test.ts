@@ -102,6 +102,21 @@ test.each([
   expect(findings).toContainEqual(expect.objectContaining({ code: `xid.${xid}`, gpu: name }));
 });
 
+test.each([
+  ['differ', ['96.00.A5.00.03', '96.00.74.00.01'], ['gpu.vbios-differs info']],
+  ['are equal', ['96.00.A5.00.03', '96.00.A5.00.03'], []],
+  ['are unknown for one', ['96.00.A5.00.03', 'N/A'], []],
+])('the VBIOS versions of a pair %s', (_, versions, expected) => {
+  const [one = '', two = ''] = versions;
+  const output = pair.replace(/<gpu id[\s\S]*<\/gpu>/, (gpus) => {
+    const rest = [one, two];
+    return gpus.replaceAll('</uuid>', () => `</uuid><vbios_version>${rest.shift()}</vbios_version>`);
+  });
+  const { findings, verdict } = examine(ran(output), 'host', { pci });
+  expect(findings.map(({ code, severity }) => `${code} ${severity}`)).toEqual(expected);
+  expect(verdict.state).toBe('healthy');
+});
+
 describe('blockers of a slot', () => {
   test.each<[string, ReturnType<typeof examine>, readonly string[], string | undefined]>([
     ['a finding about its own GPU', examine(ran(oneLost), 'host', { pci }), [first], 'gpu.lost'],

@@ -11,6 +11,9 @@ const findings = (changes: Values) => checkGpu(gpuFrom({ ...well, ...changes }))
 const reason = 'clocks_event_reasons.clocks_event_reason';
 const throttle = 'clocks_throttle_reasons.clocks_throttle_reason';
 const link = 'pci.pci_gpu_link_info';
+const power = 'gpu_power_readings.current_power_limit';
+const defaultPower = 'gpu_power_readings.default_power_limit';
+const oldPower = { [power]: 'N/A', [defaultPower]: 'N/A' };
 const working = { performance_state: 'P0', 'utilization.gpu_util': '100 %' };
 /** Temperatures of cards without a margin. */
 const limits = {
@@ -39,6 +42,18 @@ test.each<[string, Values]>([
   ['all lanes', { [`${link}.link_widths.current_link_width`]: '16x' }],
   ['the fabric is ready', { 'fabric.state': 'Completed', 'fabric.status': 'Success' }],
   ['no slowdown by the driver', { [`${reason}_sw_thermal_slowdown`]: 'Not Active' }],
+  [
+    'nothing to repair',
+    {
+      'ecc_errors.unrepairable_memory': 'No',
+      'ecc_errors.channel_repair_pending': 'No',
+      'ecc_errors.tpc_repair_pending': 'No',
+    },
+  ],
+  ['a healthy fabric', { 'fabric.health.summary': 'Healthy' }],
+  ['one process at a time', { compute_mode: 'Exclusive_Process' }],
+  ['the default power limit', { [power]: '700.00 W', [defaultPower]: '700.00 W' }],
+  ['more power than the default', { [power]: '700.00 W', [defaultPower]: '600.00 W' }],
   ['unknown margin, below the limit', { ...limits, 'temperature.gpu_temp': '84 C' }],
 ])('no finding: %s', (_, changes) => {
   expect(findings(changes)).toEqual([]);
@@ -84,6 +99,9 @@ const faults: [string, 'info' | 'warn' | 'fail', string, Values][] = [
     'is remapped at the next reset',
     { 'remapped_rows.remapped_row_pending': 'Yes' },
   ],
+  ['gpu.unrepairable-memory', 'fail', 'cannot be repaired', { 'ecc_errors.unrepairable_memory': 'Yes' }],
+  ['gpu.channel-repair-pending', 'warn', 'channel', { 'ecc_errors.channel_repair_pending': 'Yes' }],
+  ['gpu.tpc-repair-pending', 'warn', 'TPC', { 'ecc_errors.tpc_repair_pending': 'Yes' }],
   [
     'gpu.retirement-pending',
     'warn',
@@ -94,6 +112,20 @@ const faults: [string, 'info' | 'warn' | 'fail', string, Values][] = [
   ['gpu.fabric', 'fail', '802', { 'fabric.state': 'Not Started', 'fabric.status': 'N/A' }],
   ['gpu.fabric', 'fail', 'Failure', { 'fabric.status': 'Failure' }],
   ['gpu.fabric-starting', 'warn', 'still', { 'fabric.state': 'In Progress' }],
+  ['gpu.fabric-unhealthy', 'fail', 'unhealthy', { 'fabric.health.summary': 'Unhealthy' }],
+  ['gpu.compute-prohibited', 'fail', 'Prohibited', { compute_mode: 'Prohibited' }],
+  [
+    'gpu.power-capped',
+    'info',
+    'power limit in watts: 500 of 700',
+    { [power]: '500.00 W', [defaultPower]: '700.00 W' },
+  ],
+  [
+    'gpu.power-capped',
+    'info',
+    'power limit in watts: 60 of 70',
+    { ...oldPower, 'power_readings.power_limit': '60.00 W', 'power_readings.default_power_limit': '70.00 W' },
+  ],
   ['gpu.mig-empty', 'fail', 'no instance', { 'mig_mode.current_mig': 'Enabled' }],
   [
     'gpu.hot',
