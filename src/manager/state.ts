@@ -178,7 +178,10 @@ function stateOf(found: Found): State {
     names: entries(found.names, isTexts),
     gpuOrder: isListOf(found.gpuOrder?.addresses, isText) ? found.gpuOrder : undefined,
     archives: entries(found.archives, isFirstDownload),
-    xids: isListOf(found.xids?.events, isObject) ? found.xids : undefined,
+    xids:
+      isListOf(found.xids?.events, isObject) && isListOf(found.xids?.others ?? [], isObject)
+        ? found.xids
+        : undefined,
     gpuMemory: isObject(found.gpuMemory?.mib) ? found.gpuMemory : undefined,
     told: readEpisodes(found.told),
   };

@@ -6,6 +6,7 @@ import { imageOverall, type ImageStatus, type ManagerStatus } from '../../shared
 import type { GatheredFacts } from '../facts/facts.ts';
 import { reading, releaseSeen, statusOf } from '../facts/unread.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
+import { isOfKernelLog } from '../../shared/health/kernel-events.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import type { Waiting } from './agents.ts';
 import { kindOf } from './causes.ts';
@@ -35,9 +36,7 @@ export function managerFindings(
     ...status.problems.map(({ code, what, next }) => fail(foreignCode(code), what, next)),
     ...(status.slots.length === 0 ? [noSlots] : []),
     ...status.images.flatMap((image, _, all) => imageFindings(image, all.length > 1)),
-    ...(probe === undefined
-      ? health
-      : [...probe.findings, ...health.filter(({ code }) => code.startsWith('xid.'))]),
+    ...(probe === undefined ? health : [...probe.findings, ...health.filter(isOfKernelLog)]),
   ];
 }
 

@@ -7,8 +7,9 @@ import type { CommandResult, RunCommand } from '../machine/command.ts';
 import { type Clock, timestamp, unscaled } from '../../shared/base/clock.ts';
 import { type Checkup, conclude, examine, examineWithoutGpus } from '../../shared/health/checkup.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
+import type { KernelEvent } from '../../shared/health/kernel-events.ts';
 import { isFatal, readXids, type XidEvent } from '../../shared/health/xid.ts';
-import { type XidMemory, xidsSinceBoot } from './remembered.ts';
+import { eventsSinceBoot, type XidMemory, xidsSinceBoot } from './remembered.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 
 /** PCI addresses, in bus order. */
@@ -131,12 +132,12 @@ export async function checkHost(options: {
   readonly command: RunCommand;
   readonly driver: DriverPrograms;
   /** Fatal XIDs from earlier checks since the boot. */
-  readonly known: Pick<XidMemory, 'events' | 'repairs'>;
-}): Promise<HostCheck & { readonly xids: readonly XidEvent[] }> {
+  readonly known: Pick<XidMemory, 'events' | 'repairs' | 'others'>;
+}): Promise<HostCheck & { readonly xids: readonly XidEvent[]; readonly events: readonly KernelEvent[] }> {
   const { served: pci, ignored } = await pciGpus(options.root, options.ignore);
   const when = () => whenOf(options.clock);
   if (pci.length === 0)
-    return { pci, ignored, checkup: examineWithoutGpus(options.gpus), ...when(), xids: [] };
+    return { pci, ignored, checkup: examineWithoutGpus(options.gpus), ...when(), xids: [], events: [] };
   const [smi, log] = await Promise.all([
     askSmi(
       pci,
@@ -145,25 +146,29 @@ export async function checkHost(options: {
     ),
     options.command('dmesg', [], logDeadlineMs),
   ]);
-  const xids = xidsSinceBoot(options.known, log.code === 0 ? log.output : '').filter(
-    ({ gpu }) => !ignored.includes(gpu),
+  const kernelLog = log.code === 0 ? log.output : '';
+  const xids = xidsSinceBoot(options.known, kernelLog).filter(({ gpu }) => !ignored.includes(gpu));
+  const events = eventsSinceBoot(options.known, kernelLog).filter(
+    ({ gpu }) => gpu === undefined || pci.includes(gpu),
   );
   const checkup = examine(smi, 'host', {
     pci,
     ignored,
     ...(options.gpus === undefined ? {} : { gpus: options.gpus }),
     xids,
+    events,
   });
   // After a boot no other program creates it: nvidia-smi creates only the other device files, and containers need it.
   if (checkup.findings.some(({ code }) => code === 'driver.no-uvm'))
     await options.driver.run('nvidia-modprobe', ['-u', '-c=0'], modprobeDeadlineMs);
-  if (log.code === 0) return { pci, ignored, checkup, ...when(), xids };
+  if (log.code === 0) return { pci, ignored, checkup, ...when(), xids, events };
   return {
     pci,
     ignored,
     checkup: conclude([...checkup.findings, noKernelLog], checkup.report),
     ...when(),
     xids,
+    events,
   };
 }
 

@@ -1,3 +1,4 @@
+import { isWorthKeeping, type KernelEvent, readKernelEvents } from '../../shared/health/kernel-events.ts';
 import {
   isFatal,
   readXids,
@@ -13,6 +14,8 @@ export interface XidMemory {
   readonly events: readonly XidEvent[];
   /** Absent: written by an earlier version. */
   readonly repairs?: readonly Repair[];
+  /** Other events than XIDs. Absent: none, or written by an earlier version. */
+  readonly others?: readonly KernelEvent[];
 }
 
 /**
@@ -27,6 +30,30 @@ export function xidsSinceBoot(
   return [...events.filter((event) => !inLog.some((other) => isSame(event, other))), ...inLog];
 }
 
+/** Returns the other events since the boot: those in the kernel log, and earlier ones that it no longer has. Pure. */
+export function eventsSinceBoot(
+  { others = [], repairs = [] }: Pick<XidMemory, 'others' | 'repairs'>,
+  kernelLog: string,
+): readonly KernelEvent[] {
+  const inLog = unrepaired(readKernelEvents(kernelLog), repairs);
+  return [...others.filter((event) => !inLog.some((other) => isSameEvent(event, other))), ...inLog];
+}
+
+/** Returns the other events to keep: one of each kind and part. Pure. */
+export function keptEvents(events: readonly KernelEvent[]): readonly KernelEvent[] {
+  return events
+    .filter(isWorthKeeping)
+    .filter((event, at, all) => all.findIndex((other) => isSameEvent(event, other)) === at)
+    .slice(0, mostKept);
+}
+
+/** More parts than a host has. */
+const mostKept = 100;
+
+function isSameEvent(a: KernelEvent, b: KernelEvent): boolean {
+  return a.code === b.code && a.on === b.on;
+}
+
 /** Returns the memory after the repair of a GPU, or `all`. `now`: seconds since the boot. Pure. */
 export function withRepair(memory: XidMemory, gpu: string, now: number): XidMemory {
   const isRepaired = (address: string): boolean => gpu === 'all' || gpu === address;
@@ -34,6 +61,7 @@ export function withRepair(memory: XidMemory, gpu: string, now: number): XidMemo
   return {
     ...memory,
     events: memory.events.filter((event) => !isRepaired(event.gpu)),
+    others: (memory.others ?? []).filter((event) => gpu !== 'all' && event.gpu !== gpu),
     repairs: [...others, { gpu, at: now }],
   };
 }

@@ -5,6 +5,7 @@ import type { HostRoot } from '../../shared/base/host-root.ts';
 import { type Checkup, conclude, uuidOf } from '../../shared/health/checkup.ts';
 import { gpuRules, type Rule } from '../../shared/health/gpu-rules.ts';
 import { normalizeBusId } from '../../shared/health/gpu.ts';
+import { isOfKernelLog } from '../../shared/health/kernel-events.ts';
 import { probeHost, probeName } from '../../shared/health/probe.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import type { GpuReport, SmiReport } from '../../shared/health/smi-report.ts';
@@ -19,6 +20,7 @@ import {
   withoutIgnored,
   withRepair,
   fatalXids,
+  keptEvents,
   type XidMemory,
 } from './remembered.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
@@ -96,7 +98,11 @@ export class GpuWatch {
     const { config, clock, root, command, state } = this.#tools;
     const boot = await bootId(root);
     const known = this.#memory(boot);
-    const { xids, ...check } = await checkHost({
+    const {
+      xids,
+      events: seen,
+      ...check
+    } = await checkHost({
       root,
       gpus: config.gpus,
       ignore: config.ignoredGpus,
@@ -114,8 +120,10 @@ export class GpuWatch {
     this.#accept({ ...check, checkup });
     const order = gpuOrder(withoutIgnored(state.value.gpuOrder, check.ignored), check.pci, boot, config.gpus);
     const events = fatalXids(xids);
-    if (!isDeepStrictEqual([order, events], [state.value.gpuOrder, known.events])) {
-      await state.note(() => ({ gpuOrder: order, xids: { ...known, events } }));
+    const others = keptEvents(seen);
+    const before = [state.value.gpuOrder, known.events, known.others ?? []];
+    if (!isDeepStrictEqual([order, events, others], before)) {
+      await state.note(() => ({ gpuOrder: order, xids: { ...known, events, others } }));
     }
   }
 
@@ -308,7 +316,7 @@ export function confirmed(
   }));
   const kept = before.findings.filter(
     // The kernel log was read in this check.
-    (finding) => isInDoubt(finding) && !finding.code.startsWith('xid.') && !weakened.some(isSame(finding)),
+    (finding) => isInDoubt(finding) && !isOfKernelLog(finding) && !weakened.some(isSame(finding)),
   );
   return conclude([...weakened, ...kept], report);
 }

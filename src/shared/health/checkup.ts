@@ -1,6 +1,7 @@
 import { explainCuda } from './cuda.ts';
 import type { GpuPart, MigDevice } from './gpu.ts';
 import { gpuRules } from './gpu-rules.ts';
+import { checkKernelEvents, type KernelEvent } from './kernel-events.ts';
 import { readAnswer } from './smi-answer.ts';
 import type { Where } from './smi-failure.ts';
 import type { SmiAnswer } from './smi-run.ts';
@@ -28,6 +29,8 @@ export interface Expectation {
   readonly gpus?: number;
   /** Kernel log since boot. */
   readonly xids?: readonly XidEvent[];
+  /** Other events in the same log. */
+  readonly events?: readonly KernelEvent[];
 }
 
 /** Judges an answer of nvidia-smi. Pure. */
@@ -35,9 +38,9 @@ export function examine(answer: SmiAnswer, where: Where, expected: Expectation):
   const { report, findings: ofSmi } = readAnswer(answer, where, expected.pci, expected.ignored);
   const findings = [
     ...ofSmi,
-    ...(report === undefined
-      ? []
-      : [...report.gpus.flatMap(checkGpu), ...missing(report, ofSmi, expected.pci), ...differing(report)]),
+    ...(report?.gpus.flatMap(checkGpu) ?? []),
+    ...checkKernelEvents(expected.events ?? [], report),
+    ...(report === undefined ? [] : [...missing(report, ofSmi, expected.pci), ...differing(report)]),
     ...fewer(Math.max(report?.gpus.length ?? 0, expected.pci.length), expected.gpus),
     ...checkXids(expected.xids ?? [], (busId, part) => uuidOf(report, busId, part)),
   ];

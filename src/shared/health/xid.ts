@@ -34,7 +34,7 @@ type XidClass =
  * names, and the kernel writes those into its lines, with line breaks of every kind.
  */
 const prefix = String.raw`^(?:<\d+>)?(?:(?:\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (?:\S+ )?kernel: )?(?:\[ *(?<at>\d+\.\d+)\](?:\[ *[TC]\d+\])? )?`;
-const strict = new RegExp(`${prefix}(?<message>NVRM: [^]*)$`);
+const whole = new RegExp(`${prefix}(?<message>[^]*)$`);
 const address = String.raw`(?:PCI:)?(?<gpu>[\da-fA-F:.]+)`;
 const part = String.raw`(?: GPU-I:(?<instance>\d{1,3})(?: GPU-CI:(?<compute>\d{1,3}))?)?`;
 const xidMessage = new RegExp(
@@ -45,11 +45,16 @@ const offTheBus = new RegExp(String.raw`^NVRM: GPU (?:at )?${address}: GPU has f
 /** Returns the XIDs in kernel log text of `dmesg`, oldest first. Give it the log since boot. */
 export function readXids(kernelLog: string): readonly XidEvent[] {
   return kernelLog.split('\n').flatMap((line) => {
-    const { message = '', at } = strict.exec(line)?.groups ?? {};
+    const { message, at } = kernelMessage(line);
     const event = readXidMessage(message);
-    if (event === undefined) return [];
-    return at === undefined ? event : { ...event, at: Number(at) };
+    return event === undefined ? [] : { ...event, ...defined({ at }) };
   });
+}
+
+/** Returns a line of the kernel log without its prefix, and the time in it. */
+export function kernelMessage(line: string): { readonly message: string; readonly at: number | undefined } {
+  const { message = '', at } = whole.exec(line)?.groups ?? {};
+  return { message, at: at === undefined ? undefined : Number(at) };
 }
 
 /** Returns the XID of a message of the kernel: a line of its log without the prefix. */
@@ -81,7 +86,10 @@ export interface Repair {
 }
 
 /** Returns the events after the last repair of their GPU. An event without a time counts as later. Pure. */
-export function unrepaired(events: readonly XidEvent[], repairs: readonly Repair[]): readonly XidEvent[] {
+export function unrepaired<Event extends Pick<Partial<XidEvent>, 'gpu' | 'at'>>(
+  events: readonly Event[],
+  repairs: readonly Repair[],
+): readonly Event[] {
   return events.filter(
     (event) =>
       !repairs.some(

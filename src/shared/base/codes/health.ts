@@ -55,6 +55,10 @@ export const healthCodes = {
   ],
   'gpu.count': ['the host has fewer GPUs than gpus: says', 'check the missing card, or correct gpus:'],
   'gpu.inforom': ['the InfoROM of a GPU is corrupted; it often still works', 'plan to replace the card'],
+  'gpu.init-failed': [
+    'the driver could not initialize a GPU (`RmInitAdapter failed` in the kernel log)',
+    'reboot the host; then check that the driver supports the card, its power and its seating',
+  ],
   'gpu.interrupt': [
     'the kernel reports an interrupt problem with a GPU',
     'check the interrupt (MSI) settings of BIOS and kernel, then the hardware',
@@ -80,9 +84,26 @@ export const healthCodes = {
     'GPUs of one model in a host have different VBIOS versions',
     'ask the vendor for one version if their speed differs',
   ],
+  'host.memory-corrected': [
+    'the memory of a host had an error that was corrected (EDAC)',
+    'plan to replace the memory module if it comes often',
+  ],
+  'host.memory-uncorrected': [
+    'the memory or a CPU of a host had an error that was not corrected (EDAC, machine check)',
+    'drain the host and test its memory; afterwards run `azp-fleet repaired HOST`',
+  ],
   'host.no-kernel-log': [
     'the manager cannot read the kernel log, where XIDs are reported',
     'check `journalctl -k` on the host',
+  ],
+  'host.read-only': [
+    'a file system has failed, and the kernel stopped writing to it',
+    'check the disk and the file system (fsck); afterwards run `azp-fleet repaired HOST`',
+  ],
+  'nvswitch.sxid': ['an NVSwitch reported an error that was not fatal', 'check the log of fabric manager'],
+  'nvswitch.sxid-fatal': [
+    'an NVSwitch reported a fatal error (SXid)',
+    'drain and reboot the host; if the fault returns, check NVSwitches and NVLink cables',
   ],
   'probe.no-image': ['the host has no image for the probe container', 'run `azp-fleet provision`'],
   'probe.skipped': [

@@ -229,6 +229,19 @@ describe('the verdict', () => {
     const slots = ['0', '1'].map((name) => slot(name, { state: 'quarantined', cause: 'GPU: it is lost' }));
     expect(judge({ ...withStatus({ slots }), probe }).verdict.cause).toBe('it is lost (and 1 more)');
   });
+
+  test('a fresh probe replaces what the manager’s nvidia-smi showed, not what it read in the kernel log', () => {
+    const found = ['gpu.hot', 'xid.79', 'nvswitch.sxid-fatal', 'host.read-only'].map(
+      (code) => ({ code, severity: 'fail', what: code, next: 'x' }) as const,
+    );
+    const view = withStatus({ health: { ...status().health, findings: found } });
+    const probe: Checkup = { verdict: { state: 'healthy', cause: '', next: '' }, findings: [] };
+    expect(judge({ ...view, probe }).findings.map(({ code }) => code)).toEqual([
+      'xid.79',
+      'nvswitch.sxid-fatal',
+      'host.read-only',
+    ]);
+  });
 });
 
 describe('problems that may end without a fix', () => {

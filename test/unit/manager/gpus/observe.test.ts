@@ -124,6 +124,25 @@ describe('the kernel log', () => {
     await expect.poll(codes).toContain('xid.79');
   });
 
+  test('a fatal error of an NVSwitch stops all slots with GPUs, until a repair of the host', async () => {
+    await rig.start();
+    await rig.until('idle');
+    const line = 'nvidia-nvswitch1: SXid (PCI:0000:06:00.0): 20034,';
+    rig.programs.set('dmesg', printed(`[ 12.000001] ${line} Non-fatal, Link 48 x\n`));
+    const codes = async () => (await rig.status()).health.findings.map(({ code }) => code);
+    await expect.poll(codes).toEqual(['nvswitch.sxid']);
+    await rig.until('idle');
+    rig.programs.set('dmesg', printed(`[ 13.000001] ${line} Fatal, Link 48 LTSSM Fault Up\n`));
+    await rig.until('quarantined');
+    expect((await rig.slot('0')).cause).toContain('NVSwitch 0000:06:00.0 reported SXid 20034, Fatal');
+    rig.programs.set('dmesg', printed(''));
+    await rig.stop();
+    await rig.start();
+    await rig.until('quarantined');
+    await rig.post('/v1/repaired', { gpu: 'all' });
+    await rig.until('idle');
+  });
+
   test('errors that it no longer has are kept, also over restarts', async () => {
     await rig.start();
     await rig.until('idle');
