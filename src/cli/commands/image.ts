@@ -30,9 +30,9 @@ export function runList({ stdout }: Context): Promise<Result> {
 
 /** Shows which image each host gets and why. Changes nothing and does not contact Azure DevOps. */
 export async function runWhich(context: Context, input: CommandInput): Promise<Result> {
-  const { root, signal } = context;
+  const { root, signal, log, clock } = context;
   const observations = await withHosts(context, input, ({ hosts, transport, emit }) =>
-    observeHosts(hosts, { transport, root, emit, log: context.log, signal, parallel: 50, probe: undefined }),
+    observeHosts(hosts, { transport, root, emit, log, clock, signal, parallel: 50, probe: undefined }),
   );
   const { rows, problems } = describeEach(observations, context.log, imageRow);
   const style = { width: context.stdout.columns ?? 120, paint: painter(context.stdout, context.env) };

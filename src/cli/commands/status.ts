@@ -51,6 +51,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       root: context.root,
       emit,
       log: context.log,
+      clock: context.clock,
       signal: context.signal,
       parallel: options.integer('parallel', { min: 1, max: 1000 }) ?? 50,
       probe: options.flag('probe') ? { deadlineMs: options.duration('probeTimeout') ?? 60_000 } : undefined,

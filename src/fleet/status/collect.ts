@@ -4,6 +4,7 @@ import type { AzureAgent, AzureClient } from '../../shared/azure/client.ts';
 import { findAgents, isListedWhole, type AgentsOf } from '../../shared/azure/pools/agents.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { valueOf } from '../../shared/base/reading.ts';
+import type { Clock } from '../../shared/base/clock.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import { hostProblem } from '../../shared/base/host-trouble.ts';
 import type { Logger } from '../../shared/base/log.ts';
@@ -28,6 +29,7 @@ interface ObserveTools {
   readonly root: HostRoot;
   readonly emit: EventSink;
   readonly log: Logger;
+  readonly clock: Pick<Clock, 'wall'>;
   readonly signal: AbortSignal;
   /** Hosts checked at the same time. */
   readonly parallel: number;
@@ -57,15 +59,16 @@ async function observeHost(host: HostSpec, tools: ObserveTools): Promise<Observa
     try {
       emit({ kind: 'host-state', host: name, state: 'reading' });
       const facts = await gatherFacts(session, host, tools.root, signal);
+      const read = { host, facts, readAt: tools.clock.wall() };
       // Later this runs for all hosts together: tried here, its failure is this host's problem.
       for (const pool of poolsSeen({ host, facts })) agentNamesOf({ host, facts }, pool);
-      if (tools.probe === undefined) return { host, facts };
+      if (tools.probe === undefined) return read;
       const seen = valueOf(seenForProbe(facts));
-      if (seen?.dockerRuns !== true) return { host, facts, isProbeSkipped: true };
+      if (seen?.dockerRuns !== true) return { ...read, isProbeSkipped: true };
       emit({ kind: 'host-state', host: name, state: 'proving' });
       const image = valueOf(statusOf(facts))?.image;
       const options = { ...probeOptions(host, seen, image), deadlineMs: tools.probe.deadlineMs };
-      return { host, facts, probe: await probe(session, options) };
+      return { ...read, probe: await probe(session, options) };
     } finally {
       await session.close();
     }

@@ -36,6 +36,8 @@ export interface Observation {
   /** Why it could not be reached or read. */
   readonly problem?: Problem;
   readonly facts?: GatheredFacts;
+  /** This machine's wall clock when it had read them. */
+  readonly readAt?: number;
   /** A fresh probe; absent: none was requested. */
   readonly probe?: Checkup;
   /** A probe was requested, and the facts show no running Docker. */
@@ -136,7 +138,7 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
           facts,
           agentsIn,
           now: hostNow,
-          ...defined({ probe: observation.probe }),
+          ...defined({ probe: observation.probe, factsReadAt: observation.readAt }),
         });
   return {
     host: host.name,

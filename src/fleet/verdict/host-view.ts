@@ -18,6 +18,8 @@ export interface HostView {
   readonly agentsIn: AgentsIn;
   /** The host's wall clock, milliseconds since the epoch, for the age of its manager's report. */
   readonly now: number;
+  /** This machine's wall clock when it had read the facts; absent: the clocks are not compared. */
+  readonly factsReadAt?: number;
   /** The proof waited for as long as any start may take: every problem is reported, however young. */
   readonly waited?: boolean;
 }

@@ -32,6 +32,7 @@ export function hostFindings(facts: GatheredFacts): readonly Finding[] {
       ),
     );
   }
+  findings.push(...fabricFindings(facts));
   if (valueOf(reading(facts, 'docker'))?.docker.active === false) {
     findings.push(
       fail('docker.down', 'the Docker Engine is not running', 'check `systemctl status docker` on the host'),
@@ -46,6 +47,49 @@ export function hostFindings(facts: GatheredFacts): readonly Finding[] {
     findings.push(fail('manager.down', `the manager is ${manager.unitActive ?? 'not running'}`, next));
   }
   return findings;
+}
+
+/** Reports NVSwitches without a running fabric manager. One that is starting is reported by the GPUs, if it takes long. */
+function fabricFindings(facts: GatheredFacts): readonly Finding[] {
+  const found = valueOf(reading(facts, 'gpus', 'nvswitches', 'nvlink5', 'driver'));
+  if (found === undefined || found.gpus.length === 0) return [];
+  const { nvswitches, nvlink5, driver } = found;
+  if (nvswitches + nvlink5.switches === 0 || driver.loaded === undefined || driver.vgpu !== undefined)
+    return [];
+  const active = driver.services.find(({ unit }) => unit === 'nvidia-fabricmanager.service')?.active;
+  if (['active', 'activating', 'reloading'].includes(active ?? '')) return [];
+  return [
+    fail(
+      'driver.fabric-manager',
+      `the fabric manager of the NVSwitches is ${active ?? 'not installed'}: CUDA fails with error 802`,
+      active === undefined
+        ? provision
+        : `${provision}; if it stays so, check \`systemctl status nvidia-fabricmanager\` on the host`,
+    ),
+  ];
+}
+
+/** Most time from the start of the facts' script, which reads the clock, to its end. */
+const longestReadMs = 60_000;
+const minuteMs = 60_000;
+
+/**
+ * Reports a clock that differs from this machine's by more than 5 min: logins of agents would be refused. `readAt`: this machine's
+ * wall clock when the facts had been read. Pure.
+ */
+export function clockFindings({ time }: GatheredFacts, readAt: number | undefined): readonly Finding[] {
+  if (time === undefined || readAt === undefined) return [];
+  const aheadMs = time - readAt;
+  if (aheadMs <= 5 * minuteMs && aheadMs >= -5 * minuteMs - longestReadMs) return [];
+  const minutes = Math.round(Math.abs(aheadMs) / minuteMs);
+  return [
+    {
+      code: 'host.clock-off',
+      severity: 'warn',
+      what: `its clock is ${minutes} min ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine’s`,
+      next: 'synchronize both: `timedatectl set-ntp true`; Azure DevOps refuses agents whose clock is off by 5 min',
+    },
+  ];
 }
 
 /** Reports facts that could not be read. Pure. */

@@ -1,6 +1,6 @@
 import { agentsVerdict, type Waiting } from './agents.ts';
 import { reading } from '../facts/unread.ts';
-import { hostFindings, leftDrain, unreadFindings } from './host.ts';
+import { clockFindings, hostFindings, leftDrain, unreadFindings } from './host.ts';
 import { managerFindings, managerWaits } from './manager.ts';
 import {
   disagreement,
@@ -36,7 +36,7 @@ export interface Judgement {
  * come first: if something is missing on the host, the manager's report adds nothing. Pure.
  */
 export function judge(view: HostView): Judgement {
-  const { host, facts, probe, agentsIn, now, waited = false } = view;
+  const { host, facts, probe, agentsIn, now, factsReadAt, waited = false } = view;
   const missing = hostFindings(facts);
   const probed = probe?.findings ?? [];
   const ages = sourceAges(view);
@@ -65,6 +65,7 @@ export function judge(view: HostView): Judgement {
     ...disagree,
     ...(agents?.findings ?? []),
     ...leftDrain(facts, host),
+    ...clockFindings(facts, factsReadAt),
     ...unread,
   ];
   const waiting = [...managerWaits(facts, oldFindings), ...(agents?.waiting ?? [])];

@@ -33,6 +33,10 @@ export const healthCodes = {
     'a saved output is not whole, or has lines with an XID in a form that is not known',
     'save the kernel log with plain `dmesg` or `journalctl -k -b`, and the GPUs with `nvidia-smi -q -x`',
   ],
+  'driver.fabric-manager': [
+    'a host has NVSwitches, and their fabric manager is not installed or does not run: CUDA fails with error 802',
+    'run `azp-fleet provision`; then check `systemctl status nvidia-fabricmanager` on the host',
+  ],
   'driver.mismatch': [
     'kernel module and driver libraries have different versions',
     'reboot the host, or run `azp-fleet provision`, which reloads the modules',
@@ -83,6 +87,10 @@ export const healthCodes = {
   'gpu.vbios-differs': [
     'GPUs of one model in a host have different VBIOS versions',
     'ask the vendor for one version if their speed differs',
+  ],
+  'host.clock-off': [
+    'the clock of a host differs from that of the machine of `azp-fleet status` by more than 5 min',
+    'synchronize both: `timedatectl set-ntp true`',
   ],
   'host.memory-corrected': [
     'the memory of a host had an error that was corrected (EDAC)',

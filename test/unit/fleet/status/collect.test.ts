@@ -1,4 +1,5 @@
 // How status lists pools. The server is the practice server.
+import { StillClock } from '../../../support/clock.ts';
 import { describe, expect, test } from 'vitest';
 
 import { silentLogger } from '../../../../src/shared/base/log.ts';
@@ -33,6 +34,7 @@ test('an error with one host, also a bug of azp-fleet, is the problem of that ho
   const observations = await observeHosts([host, { ...host, name: 'other' }], {
     transport: { connect, close: () => Promise.resolve() },
     root: machineRoot,
+    clock: new StillClock(),
     emit: () => undefined,
     log: { ...silentLogger, log: (_level, message) => logged.push(message) },
     signal: new AbortController().signal,
@@ -61,6 +63,7 @@ describe('interrupted while hosts are read', () => {
           close: () => Promise.resolve(),
         },
         root: machineRoot,
+        clock: new StillClock(),
         emit: () => undefined,
         log: { ...silentLogger, log: (_level, message) => logged.push(message) },
         signal: stop.signal,

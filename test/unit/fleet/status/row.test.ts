@@ -30,6 +30,15 @@ test('all fields of a working host', () => {
   });
 });
 
+test.each([
+  [10, 'degraded', 'its clock is 10 min ahead of this machine’s'],
+  [1, 'healthy', ''],
+])('a host whose clock is %i min ahead', (minutes, state, cause) => {
+  const seen = facts({}, { time: now });
+  const readAt = now - minutes * 60_000;
+  expect(statusRow({ host, facts: seen, readAt }, () => pool, now).verdict).toMatchObject({ state, cause });
+});
+
 test('GPUs of virtual machines, and a driver of vGPU software, are named beside the verdict', () => {
   const passedThrough = [{ address: '0000:02:00.0', deviceId: '1b06', boundTo: 'vfio-pci' }];
   const row = rowOf(facts({}, { passedThrough, driver: { vgpu: 'nvidia-gridd.service' } }));

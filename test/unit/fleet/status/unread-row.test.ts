@@ -1,4 +1,5 @@
 // status of a host of which something was not read: unknown is said, in `--json` and in the table, and is neither "none" nor 0.
+import { StillClock } from '../../../support/clock.ts';
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 
@@ -125,6 +126,7 @@ describe('--probe, of a host whose Docker', () => {
     const [observation] = await observeHosts([host], {
       transport: { connect: () => Promise.resolve(session), close: () => Promise.resolve() },
       root: machineRoot,
+      clock: new StillClock(),
       emit: () => undefined,
       log: silentLogger,
       signal: new AbortController().signal,
