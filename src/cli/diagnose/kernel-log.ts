@@ -1,3 +1,4 @@
+import { type KernelEvent, readKernelEvent } from '../../shared/health/kernel-events.ts';
 import { readXidMessage, type XidEvent, xidKey } from '../../shared/health/xid.ts';
 
 /** What a saved text holds of a kernel log. */
@@ -7,6 +8,7 @@ export interface KernelLogReading {
   /** Lines of the kernel that were read. */
   readonly lines: number;
   readonly xids: readonly XidEvent[];
+  readonly events: readonly KernelEvent[];
   /** Lines with an XID that have another form, or two readings: a process name, or a log that was not read. */
   readonly unread: number;
 }
@@ -85,33 +87,50 @@ const known = new RegExp(
 
 const xidInside = /NVRM: (?:Xid \(|GPU .{0,40}fallen off the bus)/;
 
-/** XIDs by GPU and number, the oldest of each. */
-class XidTally {
+/** Events by key, the oldest of each. */
+class Oldest<Event> {
   static readonly #most = 1000;
-  readonly #groups = new Map<string, XidEvent[]>();
-  lines = 0;
+  readonly #groups = new Map<string, Event[]>();
 
-  take(message: string): void {
-    this.lines += 1;
-    const event = readXidMessage(message);
-    if (event === undefined) return;
-    const key = xidKey(event);
+  add(key: string, event: Event): void {
     const group = this.#groups.get(key) ?? [];
-    if (group.length === XidTally.#most || (group.length === 0 && this.#groups.size === XidTally.#most))
-      return;
+    if (group.length === Oldest.#most || (group.length === 0 && this.#groups.size === Oldest.#most)) return;
     group.push(event);
     this.#groups.set(key, group);
   }
 
-  get xids(): readonly XidEvent[] {
+  get all(): readonly Event[] {
     return [...this.#groups.values()].flat();
+  }
+}
+
+/** The lines of one form. */
+class Tally {
+  readonly #xids = new Oldest<XidEvent>();
+  readonly #events = new Oldest<KernelEvent>();
+  lines = 0;
+
+  take(message: string): void {
+    this.lines += 1;
+    const xid = readXidMessage(message);
+    if (xid !== undefined) return this.#xids.add(xidKey(xid), xid);
+    const event = readKernelEvent(message);
+    if (event !== undefined) this.#events.add(`${event.code} ${event.on}`, event);
+  }
+
+  get xids(): readonly XidEvent[] {
+    return this.#xids.all;
+  }
+
+  get events(): readonly KernelEvent[] {
+    return this.#events.all;
   }
 }
 
 interface Counted {
   readonly form: Form;
-  readonly plain: XidTally;
-  readonly inner: XidTally;
+  readonly plain: Tally;
+  readonly inner: Tally;
 }
 
 /**
@@ -122,10 +141,10 @@ export class KernelLog {
   /** The form of the line before comes first. */
   readonly #forms: Counted[] = forms.map((form) => ({
     form,
-    plain: new XidTally(),
-    inner: new XidTally(),
+    plain: new Tally(),
+    inner: new Tally(),
   }));
-  readonly #bare = new XidTally();
+  readonly #bare = new Tally();
   #knownBare = 0;
   #strange = 0;
 
@@ -156,6 +175,7 @@ export class KernelLog {
         name: isInner ? (form.inner?.name ?? form.name) : form.name,
         lines: plain.lines + inner.lines,
         xids: isInner ? [...plain.xids, ...inner.xids] : plain.xids,
+        events: isInner ? [...plain.events, ...inner.events] : plain.events,
         unread: isInner ? 0 : inner.xids.length,
       };
     });
@@ -164,13 +184,15 @@ export class KernelLog {
     // Where most lines have no prefix, a line with one may be the second line of a process name.
     if (this.#knownBare > prefixed) {
       const unread = counts.reduce((sum, { xids, unread }) => sum + xids.length + unread, 0);
-      return { form: 'journalctl -k -o cat', lines: this.#bare.lines, xids: this.#bare.xids, unread };
+      const { lines, xids, events } = this.#bare;
+      return { form: 'journalctl -k -o cat', lines, xids, events, unread };
     }
     const [main] = counts.toSorted((a, b) => b.lines - a.lines);
     return {
       form: main?.name ?? '',
       lines: prefixed,
       xids: counts.flatMap(({ xids }) => xids),
+      events: counts.flatMap(({ events }) => events),
       unread: this.#strange + counts.reduce((sum, { unread }) => sum + unread, 0),
     };
   }

@@ -6,6 +6,7 @@ import { readerBounds } from '../../shared/base/reader-bounds.ts';
 import { Lines } from '../../shared/engine/frames.ts';
 import { type Checkup, checkGpu, conclude, examine, uuidOf } from '../../shared/health/checkup.ts';
 import { ambiguous, explainSmiFailure } from '../../shared/health/smi-failure.ts';
+import { checkKernelEvents } from '../../shared/health/kernel-events.ts';
 import type { SmiReport } from '../../shared/health/smi-report.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import { checkXids, type XidEvent, xidKey } from '../../shared/health/xid.ts';
@@ -169,7 +170,11 @@ function ofSmi({ report, doubt, before }: SmiText): readonly Finding[] {
 }
 
 function ofKernelLog(log: KernelLogReading, missing: string | undefined): Diagnosis {
-  const findings = [...ofXids(log.xids, undefined), ...incomplete(unreadLines(log) ?? missing)];
+  const findings = [
+    ...ofXids(log.xids, undefined),
+    ...checkKernelEvents(log.events, undefined),
+    ...incomplete(unreadLines(log) ?? missing),
+  ];
   return {
     kind: 'kernel-log',
     form: log.form,
@@ -250,7 +255,20 @@ class BugReport {
     const findings = [
       ...(smi === undefined ? [] : ofSmi(smi)),
       ...(this.#strays === 0 ? [] : [ambiguous('fail', 'a process name looks like a part of the report')]),
-      ...ofXids(most(logs), smi?.report),
+      ...ofXids(
+        most(
+          logs.map(({ xids }) => xids),
+          xidKey,
+        ),
+        smi?.report,
+      ),
+      ...checkKernelEvents(
+        most(
+          logs.map(({ events }) => events),
+          ({ code, on }) => `${code} ${on}`,
+        ),
+        smi?.report,
+      ),
       ...reasons.flatMap(incomplete),
     ];
     const gpus = smi?.report?.gpus.length;
@@ -265,11 +283,11 @@ class BugReport {
   }
 }
 
-/** Both logs report the same XIDs: of each GPU and number, those of the log that has more. */
-function most(logs: readonly KernelLogReading[]): readonly XidEvent[] {
-  const groups = new Map<string, readonly XidEvent[]>();
-  for (const { xids } of logs) {
-    for (const [key, group] of Map.groupBy(xids, xidKey)) {
+/** Both logs report the same events: of each key, those of the log that has more. */
+function most<Event>(logs: readonly (readonly Event[])[], keyOf: (event: Event) => string): readonly Event[] {
+  const groups = new Map<string, readonly Event[]>();
+  for (const events of logs) {
+    for (const [key, group] of Map.groupBy(events, keyOf)) {
       if (group.length > (groups.get(key)?.length ?? 0)) groups.set(key, group);
     }
   }

@@ -70,7 +70,8 @@ export function readKernelEvents(kernelLog: string): readonly KernelEvent[] {
   });
 }
 
-function readKernelEvent(message: string): KernelEvent | undefined {
+/** Returns the event of a message of the kernel: a line of its log without the prefix. */
+export function readKernelEvent(message: string): KernelEvent | undefined {
   for (const [code, pattern] of patterns) {
     const { on = '', text = '' } = pattern.exec(message)?.groups ?? {};
     if (on === '') continue;

@@ -31,6 +31,13 @@ describe.each(Object.entries(kernelForms))('a kernel log of %s', (_, form) => {
     expect(codes(diagnosis)).toEqual(['xid.79']);
   });
 
+  test('with a fatal error of an NVSwitch', async () => {
+    const line = 'nvidia-nvswitch1: SXid (PCI:0000:06:00.0): 20034, Fatal, Link 48 LTSSM Fault Up';
+    const diagnosis = await saved(kernelLog(form, [line]));
+    expect(codes(diagnosis)).toEqual(['nvswitch.sxid-fatal']);
+    expect(diagnosis).toMatchObject({ checkup: { verdict: { state: 'failed' } } });
+  });
+
   test('without a fault', async () => {
     const diagnosis = await saved(kernelLog(form));
     expect(diagnosis).toMatchObject({ kind: 'kernel-log', kernelLines: 4 });
