@@ -183,6 +183,7 @@ export class Manager {
       check: gpus.latest,
       shortfalls: [
         ...this.#watches.shortfalls(slots),
+        ...this.otherProcesses.findings,
         ...this.#snapshot.strayFindings(slots, this.#runs.all),
       ],
       problems: [

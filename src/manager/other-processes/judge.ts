@@ -1,6 +1,7 @@
 import { type GpuUse, isDriverMemory, type GpuProcess, unexplainedMiB } from './gpu-use.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
 import { shortGpu } from '../../shared/health/checkup.ts';
+import type { Finding } from '../../shared/health/verdict.ts';
 import type { Cause } from '../model.ts';
 
 /** What blocks a job on a slot's GPUs. */
@@ -40,6 +41,44 @@ export function judge(
 /** Returns processes of ended runs. Pure. */
 export function leftOf(processes: readonly GpuProcess[]): readonly GpuProcess[] {
   return processes.filter(({ owner }) => owner.kind === 'run' && !owner.live);
+}
+
+/** Processes in state D, by GPU, pid and start: since when every check has seen them so, monotonic. */
+export type Hanging = ReadonlyMap<string, { readonly since: number; readonly on: GpuProcess }>;
+
+/** Returns the processes that hang in the kernel now. Pure. */
+export function hangingNow(before: Hanging, processes: readonly GpuProcess[], at: number): Hanging {
+  return new Map(
+    processes.flatMap((on) => {
+      if (on.process?.state !== 'D') return [];
+      const key = `${on.gpu} ${on.process.pid}@${on.process.startTicks}`;
+      return [[key, { since: before.get(key)?.since ?? at, on }] as const];
+    }),
+  );
+}
+
+/** A process that reads a disk is in state D for seconds. */
+const hangsAfterMin = 5;
+const mostHanging = 20;
+
+/** Returns a finding for each process that has hung for 5 min. Pure. */
+export function hangingFindings(hanging: Hanging, at: number, minuteMs: number): readonly Finding[] {
+  return [...hanging.values()]
+    .filter(({ since }) => at - since >= hangsAfterMin * minuteMs)
+    .slice(0, mostHanging)
+    .flatMap(({ on: { gpu, process } }) => {
+      if (process === undefined) return [];
+      const name = foreignLine(process.comm, longestName).trim();
+      return [
+        {
+          code: 'gpu.process-hangs',
+          gpu,
+          severity: 'warn',
+          what: `process ${name} (${process.pid}) of ${foreignLine(process.login, longestName)} hangs in the kernel (state D) for more than ${hangsAfterMin} min`,
+          next: 'check `journalctl -k` on the host; if it does not exit, drain the host, then run `azp-fleet reboot`',
+        },
+      ];
+    });
 }
 
 function judgeGpu(slot: string, use: GpuUse, jobs: { readonly useDocker: boolean }): Judgement {

@@ -1,5 +1,15 @@
 import type { Cause, Hold, Slot } from '../model.ts';
-import { causeOf, judge, type Judgement, leftOf, processesUnknown } from './judge.ts';
+import {
+  causeOf,
+  type Hanging,
+  hangingFindings,
+  hangingNow,
+  judge,
+  type Judgement,
+  leftOf,
+  processesUnknown,
+} from './judge.ts';
+import type { Finding } from '../../shared/health/verdict.ts';
 import type { RunCommand } from '../machine/command.ts';
 import type { ProcessFacts } from '../machine/process.ts';
 import { defined } from '../../shared/base/objects.ts';
@@ -169,6 +179,7 @@ export class OtherProcessWatch {
   readonly #endedRuns = new Map<string, string>();
   readonly #displays = new Set<string>();
   #memory: MemoryReading | undefined;
+  #hanging: Hanging = new Map();
   #unknown = 0;
   /** Start of the last successful check; monotonic. */
   #checkedAt = Number.NEGATIVE_INFINITY;
@@ -188,6 +199,12 @@ export class OtherProcessWatch {
   /** Returns why this slot takes no jobs. */
   hold(slot: string): Hold | undefined {
     return this.#verdicts.hold(slot);
+  }
+
+  /** Processes on GPUs that hang in the kernel. */
+  get findings(): readonly Finding[] {
+    const { clock } = this.#tools;
+    return hangingFindings(this.#hanging, this.#checkedAt, clock.scaled(60_000));
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -253,6 +270,7 @@ export class OtherProcessWatch {
     if (listed.code !== 0) return this.#noteUnknown();
     if (withMemory) await this.#readMemory(slots);
     const processes = await this.#processes(readApps(listed.output), slots);
+    this.#hanging = hangingNow(this.#hanging, processes, began);
     const boot = await bootId(this.#tools.root);
     const snapshot = this.#sight(processes, slots, boot);
     await this.#noteIdle(snapshot, boot);

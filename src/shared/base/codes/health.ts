@@ -76,6 +76,10 @@ export const healthCodes = {
     'install the open kernel modules for Blackwell GPUs, the proprietary ones of branch 580 for GPUs before Turing',
   ],
   'gpu.power-cable': ['the external power cable of a GPU is not attached', 'attach the power cable'],
+  'gpu.process-hangs': [
+    'a process on a GPU has been in state D for 5 min: it hangs in the kernel, and cannot be killed',
+    'check `journalctl -k` on the host; if it does not exit, drain the host, then run `azp-fleet reboot`',
+  ],
   'gpu.unreachable': [
     'the driver cannot reach a GPU, and nvidia-smi lists none because of it',
     'reboot the host; if the fault returns, check the hardware',

@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { causeOf, judge, type Judgement, leftOf } from '../../../../src/manager/other-processes/judge.ts';
+import {
+  causeOf,
+  type Hanging,
+  hangingFindings,
+  hangingNow,
+  judge,
+  type Judgement,
+  leftOf,
+} from '../../../../src/manager/other-processes/judge.ts';
 import type { GpuUse, GpuProcess } from '../../../../src/manager/other-processes/gpu-use.ts';
 import type { Owner } from '../../../../src/manager/other-processes/owners.ts';
 import type { ProcessFacts } from '../../../../src/manager/machine/process.ts';
@@ -235,4 +243,85 @@ test('the next action names the processes, and the GPU to reset', () => {
 
 test('a free GPU has no cause', () => {
   expect(causeOf({ kind: 'clean' }, naming)).toBeUndefined();
+});
+
+describe('a process that hangs in the kernel', () => {
+  const minute = 60_000;
+  const inState = (state: string, startTicks = 40): GpuProcess => ({
+    ...own,
+    process: {
+      pid: 3,
+      parent: 1,
+      uid: 4000,
+      login: 'alice',
+      comm: 'python3',
+      state,
+      startTicks,
+      startedAt: 0,
+      cgroups: [],
+    },
+  });
+
+  test.each<[string, readonly (readonly [minute: number, process: GpuProcess])[], string[]]>([
+    [
+      'for 5 min',
+      [
+        [0, inState('D')],
+        [3, inState('D')],
+        [5, inState('D')],
+      ],
+      ['gpu.process-hangs'],
+    ],
+    [
+      'for less',
+      [
+        [0, inState('D')],
+        [3, inState('D')],
+        [4.9, inState('D')],
+      ],
+      [],
+    ],
+    [
+      'not in one of the checks',
+      [
+        [0, inState('D')],
+        [3, inState('S')],
+        [5, inState('D')],
+      ],
+      [],
+    ],
+    [
+      'no more',
+      [
+        [0, inState('D')],
+        [5, inState('D')],
+        [6, inState('S')],
+      ],
+      [],
+    ],
+    [
+      'another one with its pid',
+      [
+        [0, inState('D')],
+        [5, inState('D', 90)],
+      ],
+      [],
+    ],
+    [
+      'one that is hidden',
+      [
+        [0, own],
+        [5, own],
+      ],
+      [],
+    ],
+  ])('%s', (_, checks, expected) => {
+    let hanging: Hanging = new Map();
+    for (const [at, process] of checks) hanging = hangingNow(hanging, [process], at * minute);
+    const last = checks.at(-1)?.[0] ?? 0;
+    const found = hangingFindings(hanging, last * minute, minute);
+    expect(found.map(({ code }) => code)).toEqual(expected);
+    for (const { what, gpu } of found)
+      expect([gpu, what]).toEqual(['GPU-1', expect.stringContaining('python3 (3) of alice')]);
+  });
 });
