@@ -403,6 +403,11 @@ const fleetCommands: readonly CommandSpec[] = [
       },
       { flags: '--drift', description: 'also plan; exit 3 when provision would change something' },
       { flags: '--strict', description: 'exit 1 for degraded hosts too' },
+      {
+        flags: '--check',
+        description:
+          'exit codes and first line for monitoring systems: 0 healthy, 1 degraded, 2 failed, hung or unreachable, 3 unknown or an error of this run',
+      },
       { flags: '--parallel <n>', description: 'hosts at the same time', default: '50' },
     ],
     instead: [
@@ -415,6 +420,7 @@ const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet status', 'every host of ./inventory.yaml'],
       ['azp-fleet status h200-1/3', 'one host, and what its slot 3 does'],
       ['azp-fleet status --probe --limit hopper', 'check the GPUs of one group now'],
+      ['azp-fleet status --check', 'for Nagios, Icinga and other monitoring systems'],
       ['azp-fleet status --json', 'for programs'],
     ],
     json: ['hosts', 'fleetDrift', 'parallelJobs'],

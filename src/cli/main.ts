@@ -1,6 +1,6 @@
 import { systemClock } from '../shared/base/clock.ts';
 import type { Context } from '../shared/base/context.ts';
-import { ExitCode } from '../shared/base/errors.ts';
+import { CheckCode, ExitCode } from '../shared/base/errors.ts';
 import { guardOutput, type GuardedOutput } from '../shared/base/terminal-output.ts';
 import { machineRoot } from '../shared/base/host-root.ts';
 import { practiceOf } from '../shared/base/practice.ts';
@@ -28,7 +28,8 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
   const failure = stdout.failure();
   if (failure === undefined) return exitCode;
   process.stderr.write(`azp-fleet: output is lost: ${failure.message}\n`);
-  return exitCode === ExitCode.ok ? ExitCode.hostFailed : exitCode;
+  if (exitCode !== ExitCode.ok) return exitCode;
+  return globalFlagsIn(argv).check ? CheckCode.unknown : ExitCode.hostFailed;
 }
 
 interface Output {
@@ -39,7 +40,7 @@ interface Output {
 
 async function run(argv: readonly string[], { redactor, stdout, stderr }: Output): Promise<number> {
   const user = currentUser(process.env);
-  const { json, debug, noColor } = globalFlagsIn(argv);
+  const { json, debug, check, noColor } = globalFlagsIn(argv);
   if (noColor) process.env['NO_COLOR'] = '1';
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => interrupt(stop));
@@ -86,7 +87,8 @@ async function run(argv: readonly string[], { redactor, stdout, stderr }: Output
       signal: stop.signal,
     };
     const exitCode = await runCommand(context, parsed, log.path);
-    if (exitCode === ExitCode.hostFailed || exitCode === ExitCode.bug) nameLog(process.stderr, log.path);
+    if (!check && (exitCode === ExitCode.hostFailed || exitCode === ExitCode.bug))
+      nameLog(process.stderr, log.path);
     return exitCode;
   } catch (error) {
     const interrupted = stop.signal.aborted || isPromptExit(error);
@@ -98,6 +100,7 @@ async function run(argv: readonly string[], { redactor, stdout, stderr }: Output
       interrupted,
       json,
       debug,
+      check,
       logFile: log.path,
     });
   } finally {
@@ -106,10 +109,15 @@ async function run(argv: readonly string[], { redactor, stdout, stderr }: Output
 }
 
 /** Returns the flags that apply even if the arguments cannot be parsed. */
-function globalFlagsIn(argv: readonly string[]) {
+export function globalFlagsIn(argv: readonly string[]) {
   const cut = argv.indexOf('--');
   const own = new Set(cut === -1 ? argv : argv.slice(0, cut));
-  return { json: own.has('--json'), debug: own.has('--debug'), noColor: own.has('--no-color') };
+  return {
+    json: own.has('--json'),
+    debug: own.has('--debug'),
+    check: own.has('status') && own.has('--check'),
+    noColor: own.has('--no-color'),
+  };
 }
 
 /** Stops the run at the first Ctrl-C or when the terminal closes; the second one exits at once. */

@@ -6,6 +6,7 @@ import { guardOutput } from '../../src/shared/base/terminal-output.ts';
 import { machineRoot } from '../../src/shared/base/host-root.ts';
 import { type Logger, silentLogger } from '../../src/shared/base/log.ts';
 import { Redactor } from '../../src/shared/base/redact.ts';
+import { globalFlagsIn } from '../../src/cli/main.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { parseArguments, type Parsed } from '../../src/cli/parse.ts';
 import { runCommand as runParsed } from '../../src/cli/run-command.ts';
@@ -97,13 +98,12 @@ export async function runCommand(argv: readonly string[], place: Place): Promise
     const exitCode = await runParsed(context, parsed);
     return { exitCode, ...written };
   } catch (error) {
-    const json = argv.includes('--json');
     const command = parsed?.spec.name;
     const exitCode = report(error, {
       context,
       command,
       interrupted: context.signal.aborted,
-      json,
+      ...globalFlagsIn(argv),
       debug: false,
       logFile: undefined,
     });

@@ -26,13 +26,14 @@ import { isSilent } from '../../fleet/verdict/manager.ts';
 import { supportOnHost } from '../../fleet/status/support.ts';
 import { readParallelJobs } from '../../shared/azure/parallel-jobs.ts';
 import type { Context } from '../../shared/base/context.ts';
-import { FleetError, type Problem } from '../../shared/base/errors.ts';
+import { FleetError, type Problem, usageError } from '../../shared/base/errors.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { valueOf } from '../../shared/base/reading.ts';
 import type { SlotStatus } from '../../shared/contract/status.ts';
 import type { CommandInput } from '../command.ts';
+import { checkExitCode, checkText } from '../render/check.ts';
 import { painter } from '../render/color.ts';
-import { statusText } from '../render/status.ts';
+import { hostCounts, statusText } from '../render/status.ts';
 import { jobsTrouble, troubleLines } from '../render/trouble.ts';
 import type { Result } from '../result.ts';
 import { openFleet, type OpenFleet, openForPlan, withFleet } from '../run/fleet.ts';
@@ -43,6 +44,8 @@ import { openPlanning } from '../run/planning.ts';
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
   const targets = readTargets(input.positionals);
+  const isCheck = options.flag('check');
+  if (isCheck && options.flag('drift')) throw checkWithDrift();
   const show = async (open: OpenFleet & Connected): Promise<Result> => {
     const { hosts, transport, emit } = open;
     const plain = plainPools(hosts);
@@ -85,21 +88,31 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       ...(drift?.problems ?? []),
       ...duplicateMachines(observations),
     ];
+    const exitCode = statusExitCode(rows, {
+      strict: options.flag('strict'),
+      drift: drift !== undefined,
+      fleetDrift: fleetDrift.length > 0,
+      problems: beside.length,
+    });
+    const table = (): string => text(context, open, { rows, fleetDrift, parallelJobs });
     return {
-      exitCode: statusExitCode(rows, {
-        strict: options.flag('strict'),
-        drift: drift !== undefined,
-        fleetDrift: fleetDrift.length > 0,
-        problems: beside.length,
-      }),
+      exitCode: isCheck ? checkExitCode(rows, beside) : exitCode,
       json: { hosts: rows, fleetDrift, parallelJobs: parallelJobs ?? null },
       problems: [...beside, ...problems],
-      text: () => text(context, open, { rows, fleetDrift, parallelJobs }),
+      text: isCheck ? () => checkText(rows, beside, { counts: hostCounts(rows), details: table() }) : table,
       aside: beside,
     };
   };
   const hosts = { ...input, positionals: targets.hosts };
   return withFleet(context, hosts, show, options.flag('drift') ? openForPlan : openFleet);
+}
+
+function checkWithDrift(): FleetError {
+  return usageError({
+    code: 'usage.arguments',
+    what: '--check does not go with --drift: both define the exit code',
+    next: 'run two commands',
+  });
 }
 
 /** Returns the reports on the slots that the command line names, by host, and a problem for each host without such a slot. */

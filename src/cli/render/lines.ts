@@ -22,6 +22,16 @@ export function count(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? '' : 's'}`;
 }
 
+/** Returns the first line of `status --check`. A cause may have several lines: an answer of a host. */
+export function checkLine(state: string, text: string): string {
+  return `AZP-FLEET ${state} - ${withoutBars(text.replaceAll(/\s+/g, ' '))}`;
+}
+
+/** Performance data of a plugin begins at the first bar, so bars of texts become broken ones. */
+export function withoutBars(text: string): string {
+  return text.replaceAll('|', '¦');
+}
+
 /** Pads a text with spaces to a number of columns. */
 export function padded(text: string, columns: number): string {
   return text + ' '.repeat(Math.max(0, columns - widthOf(text)));

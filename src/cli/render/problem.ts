@@ -1,11 +1,11 @@
 import { styleText } from 'node:util';
 
 import type { Context, OutputStream } from '../../shared/base/context.ts';
-import { ExitCode, FleetError, foreignProblem, type Problem } from '../../shared/base/errors.ts';
+import { CheckCode, ExitCode, FleetError, foreignProblem, type Problem } from '../../shared/base/errors.ts';
 import { foreignLines } from '../../shared/base/foreign-text.ts';
 import { alike, hostLabel } from './alike.ts';
 import { jsonDocument } from './envelope.ts';
-import { widthOf, wrap, wrapNext } from './lines.ts';
+import { checkLine, widthOf, wrap, wrapNext } from './lines.ts';
 
 interface ReportOptions {
   readonly context: Pick<Context, 'stdout' | 'stderr' | 'log' | 'clock'>;
@@ -15,13 +15,15 @@ interface ReportOptions {
   readonly interrupted: boolean;
   readonly json: boolean;
   readonly debug: boolean;
+  /** True for `status --check`. */
+  readonly check: boolean;
   /** Undefined if none could be written. */
   readonly logFile: string | undefined;
 }
 
 /** Reports an error to the user and returns the exit code. Expected failures have no stack trace. */
 export function report(error: unknown, options: ReportOptions): ExitCode {
-  const { context, command, json, debug, logFile } = options;
+  const { context, command, json, debug, check, logFile } = options;
   const writeJson = (exitCode: ExitCode, problem: Problem): void => {
     const parts = { command, exitCode, problems: [problem], log: logFile };
     for (const piece of jsonDocument(context.clock, parts)) context.stdout.write(piece);
@@ -33,16 +35,18 @@ export function report(error: unknown, options: ReportOptions): ExitCode {
   }
   const expected = error instanceof FleetError;
   const problem = expected ? error.problem : foreignProblem(bug(error, logFile));
-  const exitCode = expected ? error.exitCode : ExitCode.bug;
+  const own = expected ? error.exitCode : ExitCode.bug;
+  const exitCode = check ? CheckCode.unknown : own;
   context.log.log('error', problem.what, {
     ...problem,
     ...(error instanceof Error ? { stack: error.stack } : {}),
   });
   if (json) writeJson(exitCode, problem);
   else {
+    if (check) context.stdout.write(`${checkLine('UNKNOWN', problem.what)}\n`);
     const lines = problemLines(problem, (context.stderr.columns ?? 80) - 1);
     context.stderr.write(`${lines.join('\n')}\n`);
-    if (exitCode !== ExitCode.usage || debug) nameLog(context.stderr, logFile);
+    if (own !== ExitCode.usage || debug) nameLog(context.stderr, logFile);
   }
   if (debug && error instanceof Error) context.stderr.write(`${foreignLines(error.stack ?? '')}\n`);
   return exitCode;

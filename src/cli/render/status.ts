@@ -32,7 +32,7 @@ export function statusText(rows: readonly StatusRow[], options: StatusTextOption
       troubleLines(trouble, options),
     ),
     driftLines(rows, options),
-    [summary(rows, options.paint)],
+    [hostCounts(rows, options.paint)],
   ];
   return `${sections
     .filter((lines) => lines.length > 0)
@@ -173,9 +173,10 @@ function placeHead(
   ];
 }
 
-function summary(rows: readonly StatusRow[], paint: Paint): string {
+/** Returns `4 hosts: 3 failed, 1 unreachable`. */
+export function hostCounts(rows: readonly StatusRow[], paint: Paint = (_, text) => text): string {
   const counts = Map.groupBy(rows, ({ verdict }) => verdict.state);
-  const hosts = `${rows.length} ${rows.length === 1 ? 'host' : 'hosts'}`;
+  const hosts = count(rows.length, 'host');
   const parts = [...counts].map(([state, group]) => paint(verdictStyle[state], `${group.length} ${state}`));
   return counts.size === 1 && rows.length > 1
     ? `${hosts}, all ${paint(verdictStyle[rows[0]?.verdict.state ?? 'unknown'], rows[0]?.verdict.state ?? '')}`

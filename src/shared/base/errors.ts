@@ -33,6 +33,10 @@ export const ExitCode = {
 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
+/** Exit codes of `status --check`, as monitoring systems read those of a plugin. */
+export const CheckCode = { ok: 0, degraded: 1, failed: 2, unknown: 3 } as const;
+export type CheckCode = (typeof CheckCode)[keyof typeof CheckCode];
+
 /** Cleans a problem for display and storage: most contain text from hosts, servers or files. */
 export function foreignProblem(problem: Problem): Problem {
   return foreignValue(problem, (text, key) =>

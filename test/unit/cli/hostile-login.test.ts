@@ -89,6 +89,7 @@ test('the owner of a lock, on the host', async () => {
     interrupted: false,
     json: false,
     debug: false,
+    check: false,
     logFile: undefined,
   });
   expectClean({ exitCode: 1, ...written });

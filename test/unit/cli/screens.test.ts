@@ -39,6 +39,7 @@ const chosen: Readonly<Record<string, string>> = {
   remove: 'remove --dry-run "*"',
   status: 'status',
   'status, one slot': 'status h200-1/0',
+  'status, check': 'status --check',
   diagnose: 'diagnose kernel.log',
   explain: 'explain ssh.auth',
   'explain, unknown code': 'explain ssh.aut',

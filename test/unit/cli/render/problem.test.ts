@@ -52,7 +52,14 @@ describe('a problem on the screen', () => {
 describe('an error that ends the run', () => {
   const reported = (error: unknown, options: { interrupted?: boolean; json: boolean }) => {
     const { context, written } = quietContext({ cwd: '/' });
-    const parts = { command: 'exec', interrupted: false, debug: false, logFile: '/log', ...options };
+    const parts = {
+      command: 'exec',
+      interrupted: false,
+      debug: false,
+      check: false,
+      logFile: '/log',
+      ...options,
+    };
     const exitCode = report(error, { context, ...parts });
     const { stdout, stderr } = written;
     return { exitCode, stdout, stderr };
