@@ -84,7 +84,7 @@ const table: Readonly<Record<keyof typeof calls, About>> = {
   },
   unfinishedRequests: {
     sample: calls.unfinishedRequests(1),
-    when: 'the queue in `pool list`, and before a killed agent is deleted',
+    when: 'the queue in `pool list` and `status`, and before a killed agent is deleted',
     evidence: 'azure-devops-node-api; KEDA',
   },
   getRequest: {

@@ -423,7 +423,7 @@ const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet status --check', 'for Nagios, Icinga and other monitoring systems'],
       ['azp-fleet status --json', 'for programs'],
     ],
-    json: ['hosts', 'fleetDrift', 'parallelJobs'],
+    json: ['hosts', 'fleetDrift', 'parallelJobs', 'queues'],
     load: async () => (await import('./commands/status.ts')).run,
   },
   {

@@ -19,6 +19,8 @@ export interface Result {
   readonly warnings?: readonly Problem[];
   /** For people, on stderr: problems that neither the text nor the progress shows. */
   readonly aside?: readonly Problem[];
+  /** The same above the text, which ends with its summary. */
+  readonly above?: readonly Problem[];
 }
 
 /** Returns the problems of several hosts. */
@@ -32,7 +34,11 @@ export function problemsAmong(
 export const declined: Result = { exitCode: ExitCode.declined, json: {} };
 
 /** Shows a result to people. */
-export function show({ stdout, stderr }: Context, { text, to, warnings = [], aside = [] }: Result): void {
+export function show(
+  { stdout, stderr }: Context,
+  { text, to, warnings = [], aside = [], above = [] }: Result,
+): void {
+  showProblems(stderr, above);
   const shown = text?.() ?? [];
   const pieces = typeof shown === 'string' ? [shown] : shown;
   for (const piece of pieces) {
@@ -40,5 +46,10 @@ export function show({ stdout, stderr }: Context, { text, to, warnings = [], asi
     else to.write(piece);
   }
   for (const warning of warnings) warn(stderr, warning);
-  if (aside.length > 0) stderr.write(`${problemsLines(aside, (stderr.columns ?? 80) - 1).join('\n')}\n`);
+  showProblems(stderr, aside);
+}
+
+function showProblems(stderr: OutputStream, problems: readonly Problem[]): void {
+  if (problems.length === 0) return;
+  stderr.write(`${problemsLines(problems, (stderr.columns ?? 80) - 1).join('\n')}\n`);
 }

@@ -9,6 +9,7 @@ import {
   joined,
   listPools,
   observeHosts,
+  type PoolQueue,
   poolsSeen,
   describeEach,
 } from '../../fleet/status/collect.ts';
@@ -34,7 +35,7 @@ import type { CommandInput } from '../command.ts';
 import { checkExitCode, checkText } from '../render/check.ts';
 import { painter } from '../render/color.ts';
 import { hostCounts, statusText } from '../render/status.ts';
-import { jobsTrouble, troubleLines } from '../render/trouble.ts';
+import { jobsTrouble } from '../render/trouble.ts';
 import type { Result } from '../result.ts';
 import { openFleet, type OpenFleet, openForPlan, withFleet } from '../run/fleet.ts';
 import type { Connected } from '../run/hosts.ts';
@@ -62,13 +63,13 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     const wanted = async (pool: string) => agentsToFind(await observing, pool);
     const [observations, listed, jobs] = await Promise.all([
       observing,
-      listPools(open.azure, plain, wanted),
+      listPools(open.azure, plain, wanted, context.clock.wall()),
       readParallelJobs(open.azure, context.log),
     ]);
-    const others = observations.flatMap(poolsSeen).filter((name) => !plain.includes(name));
-    const pools = joined(listed, await listPools(open.azure, others, wanted));
-    const drift = options.flag('drift') ? await findDrift(context, input, open, observations) : undefined;
     const now = context.clock.wall();
+    const others = observations.flatMap(poolsSeen).filter((name) => !plain.includes(name));
+    const pools = joined(listed, await listPools(open.azure, others, wanted, now));
+    const drift = options.flag('drift') ? await findDrift(context, input, open, observations) : undefined;
     const named = namedStates(observations, targets, now);
     const { rows, problems } = describeEach(observations, context.log, (observation): StatusRow => {
       const row = statusRow(observation, (pool) => pools.agents.get(pool), now);
@@ -94,13 +95,13 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       fleetDrift: fleetDrift.length > 0,
       problems: beside.length,
     });
-    const table = (): string => text(context, open, { rows, fleetDrift, parallelJobs });
+    const table = (): string => text(context, open, { rows, fleetDrift, parallelJobs, queues: pools.queues });
     return {
       exitCode: isCheck ? checkExitCode(rows, beside) : exitCode,
-      json: { hosts: rows, fleetDrift, parallelJobs: parallelJobs ?? null },
+      json: { hosts: rows, fleetDrift, parallelJobs: parallelJobs ?? null, queues: pools.queues },
       problems: [...beside, ...problems],
       text: isCheck ? () => checkText(rows, beside, { counts: hostCounts(rows), details: table() }) : table,
-      aside: beside,
+      above: beside,
     };
   };
   const hosts = { ...input, positionals: targets.hosts };
@@ -170,13 +171,12 @@ interface Found {
   readonly rows: readonly StatusRow[];
   readonly fleetDrift: readonly string[];
   readonly parallelJobs: JobsView | undefined;
+  readonly queues: readonly PoolQueue[];
 }
 
 function text({ stdout, env }: Context, { fleet }: OpenFleet, found: Found): string {
   const style = { width: stdout.columns ?? 120, height: stdout.rows, paint: painter(stdout, env) };
-  const { rows, fleetDrift, parallelJobs } = found;
-  const table = statusText(rows, style);
-  const drift = fleetDrift.map((title) => `~ Azure DevOps: provision would change: ${title}\n`);
-  const jobs = parallelJobs && troubleLines(jobsTrouble(parallelJobs, fleet.organization), style);
-  return [table, ...drift, jobs === undefined ? '' : `\n${jobs.join('\n')}\n`].join('');
+  const { rows, fleetDrift, parallelJobs, queues } = found;
+  const jobs = parallelJobs && jobsTrouble(parallelJobs, fleet.organization);
+  return statusText(rows, style, { queues, drift: fleetDrift, jobs });
 }

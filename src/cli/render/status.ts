@@ -1,5 +1,6 @@
 import type { Facts } from '../../fleet/facts/facts.ts';
 import { unreadOf } from '../../fleet/facts/unread.ts';
+import type { PoolQueue } from '../../fleet/status/collect.ts';
 import type { AgentCounts, AzureCounts, StatusRow } from '../../fleet/status/row.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { ageText } from '../../fleet/verdict/sources.ts';
@@ -21,10 +22,35 @@ interface StatusTextOptions {
   readonly paint: Paint;
 }
 
-/** Returns the table, then each problem with its cause and fix, then the totals. */
-export function statusText(rows: readonly StatusRow[], options: StatusTextOptions): string {
+/** What is shown of the fleet besides its hosts. */
+interface FleetNotes {
+  readonly queues?: readonly PoolQueue[];
+  /** What provision would change in Azure DevOps. */
+  readonly drift?: readonly string[];
+  /** How many jobs may run at once. */
+  readonly jobs?: Trouble | undefined;
+}
+
+/**
+ * Returns the table with the worst hosts first and what is equal everywhere below it, then each problem with its cause and fix,
+ * then notes, and last the totals.
+ */
+export function statusText(
+  given: readonly StatusRow[],
+  options: StatusTextOptions,
+  { queues = [], drift = [], jobs }: FleetNotes = {},
+): string {
+  const rows = given.toSorted(
+    (a, b) => worstFirst.indexOf(a.verdict.state) - worstFirst.indexOf(b.verdict.state),
+  );
+  const everywhere = sameEverywhere(rows);
   const sections = [
-    tableLines(columns, tableRows(rows, options.height), options),
+    hostTable(
+      rows,
+      everywhere.map(({ column }) => column),
+      options,
+    ),
+    [...everywhereLines(rows, everywhere, options), ...queueLines(queues, options)],
     ...[...troubles(rows), ...namedSlotNotes(rows)].map((trouble) => troubleLines(trouble, options)),
     ...placeLines(rows, options),
     shareLines(rows, options),
@@ -32,12 +58,82 @@ export function statusText(rows: readonly StatusRow[], options: StatusTextOption
       troubleLines(trouble, options),
     ),
     driftLines(rows, options),
+    drift.map((title) => `~ Azure DevOps: provision would change: ${title}`),
+    jobs === undefined ? [] : troubleLines(jobs, options),
     [hostCounts(rows, options.paint)],
   ];
   return `${sections
     .filter((lines) => lines.length > 0)
     .map((lines) => lines.join('\n'))
     .join('\n\n')}\n`;
+}
+
+const worstFirst: readonly Verdict['state'][] = [
+  'failed',
+  'hung',
+  'unreachable',
+  'unknown',
+  'degraded',
+  'healthy',
+  'off',
+];
+
+/** Returns the table without these columns. */
+function hostTable(
+  rows: readonly StatusRow[],
+  without: readonly number[],
+  options: StatusTextOptions,
+): string[] {
+  const shown = <T>(all: readonly T[]): readonly T[] => all.filter((_, index) => !without.includes(index));
+  return tableLines(shown(columns), tableRows(rows, options.height).map(shown), options);
+}
+
+interface Everywhere {
+  /** Index of the column. */
+  readonly column: number;
+  readonly text: string;
+}
+
+/** Returns the columns of software that are equal on all hosts that were read, if there are several. */
+function sameEverywhere(rows: readonly StatusRow[]): readonly Everywhere[] {
+  const read = rows.filter(({ os }) => os !== undefined).map((row) => statusCells(row));
+  if (read.length < 2) return [];
+  return columns.flatMap(({ everywhere }, column) => {
+    const [text = '-', ...others] = new Set(read.map((cells) => cells[column]?.texts[0]));
+    const isKnown = text !== '-' && text !== '?' && read[0]?.[column]?.style === undefined;
+    return everywhere !== undefined && others.length === 0 && isKnown
+      ? [{ column, text: `${everywhere} ${text}`.trim() }]
+      : [];
+  });
+}
+
+function everywhereLines(
+  rows: readonly StatusRow[],
+  everywhere: readonly Everywhere[],
+  { width, paint }: StatusTextOptions,
+): string[] {
+  if (everywhere.length === 0) return [];
+  const read = rows.filter(({ os }) => os !== undefined).length;
+  const where = read === rows.length ? 'all hosts' : `all ${read} hosts that were read`;
+  return noted(`${where}: ${everywhere.map(({ text }) => text).join(', ')}`, width, paint);
+}
+
+/** Returns the waiting jobs of each pool. */
+function queueLines(queues: readonly PoolQueue[], { width, paint }: StatusTextOptions): string[] {
+  return queues.flatMap((queue) => noted(`queue of pool ${queue.pool}: ${queueText(queue)}`, width, paint));
+}
+
+function queueText({ jobs, unknown = 'not read' }: PoolQueue): string {
+  if (jobs === undefined) return `unknown (${unknown})`;
+  const { waiting, running, oldestWaitS } = jobs;
+  const longest = oldestWaitS === undefined ? '' : `, the first for ${ageText(oldestWaitS)}`;
+  return `${count(waiting, 'job')} waiting${longest}; ${running} running`;
+}
+
+function noted(text: string, width: number, paint: Paint): string[] {
+  return wrap(text, width - 1, 2, 4).map((line, index) =>
+    index === 0 ? `${paint('dim', '·')} ${line}` : line,
+  );
 }
 
 function tableRows(rows: readonly StatusRow[], height: number | undefined): readonly (readonly Cell[])[] {
@@ -145,9 +241,7 @@ function shareLines(rows: readonly StatusRow[], { width, paint }: StatusTextOpti
     const size = mib === undefined ? 'no limit' : gibText(mib);
     return bySize.size === 1 ? size : `${each.map(({ slot }) => slot).join(', ')} ${size}`;
   });
-  return wrap(`memory of each agent: ${limits.join('; ')}`, width - 1, 2, 4).map((line, index) =>
-    index === 0 ? `${paint('dim', '·')} ${line}` : line,
-  );
+  return noted(`memory of each agent: ${limits.join('; ')}`, width, paint);
 }
 
 function driftLines(rows: readonly StatusRow[], { width, paint }: StatusTextOptions): string[] {
@@ -183,18 +277,23 @@ export function hostCounts(rows: readonly StatusRow[], paint: Paint = (_, text) 
     : `${hosts}: ${parts.join(', ')}`;
 }
 
-/** The host and the verdict are shortened last: readers search for them. */
-const columns: readonly Column[] = [
+/** `everywhere`: what names a value below the table if it is equal on all hosts. */
+interface HostColumn extends Column {
+  readonly everywhere?: string;
+}
+
+/** Versions are shortened first, then columns of software leave; host, GPUs, agents and verdict stay. */
+const columns: readonly HostColumn[] = [
   { heading: ['host'], yields: 99 },
-  { heading: ['os'], yields: 2, optional: true },
+  { heading: ['os'], yields: 5, leaves: 1, everywhere: '' },
   { heading: ['gpus'], yields: 97 },
-  { heading: ['driver'], yields: 4, optional: true },
-  { heading: ['docker'], yields: 3, optional: true },
-  { heading: ['toolkit', 'tk'], yields: 6, optional: true },
-  { heading: ['manager', 'mgr'], yields: 8, optional: true },
-  { heading: ['agents'], yields: 5 },
+  { heading: ['driver'], yields: 4, leaves: 5, everywhere: 'driver' },
+  { heading: ['docker'], yields: 1, leaves: 2, everywhere: 'Docker' },
+  { heading: ['toolkit', 'tk'], yields: 2, leaves: 3, everywhere: 'toolkit' },
+  { heading: ['manager', 'mgr'], yields: 3, leaves: 4, everywhere: 'manager' },
+  { heading: ['agents'], yields: 6 },
   { heading: ['busy'], yields: 96 },
-  { heading: ['azure'], yields: 7, optional: true },
+  { heading: ['azure'], yields: 7 },
   { heading: ['verdict'], yields: 98 },
 ];
 
@@ -298,6 +397,6 @@ function azureCell(azure: AzureCounts | undefined, wanted = azure?.registered ??
   if (wanted === 0 && azure.registered === 0) return { texts: ['-'] };
   const short = `${azure.online}/${wanted}`;
   const disabled = azure.disabled === 0 ? '' : `, ${azure.disabled} disabled`;
-  const texts: Texts = [`${short} online${disabled}`, short];
+  const texts: Texts = [`${short} online${disabled}`, `${short}${disabled}`];
   return azure.online < wanted || azure.disabled > 0 ? { texts, style: 'yellow' } : { texts };
 }

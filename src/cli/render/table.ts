@@ -12,8 +12,8 @@ export interface Column {
   readonly heading: readonly [string, ...string[]];
   /** Columns with the lowest number are shortened first, one step at a time. */
   readonly yields: number;
-  /** True if the column may be left out when even its shortest texts do not fit. */
-  readonly optional?: true;
+  /** Columns with the lowest number are left out first when even the shortest texts do not fit; absent: never left out. */
+  readonly leaves?: number;
 }
 
 const gap = '  ';
@@ -99,7 +99,7 @@ export function columns(rows: readonly (readonly string[])[], width: number): st
 
 /**
  * Returns how far each column is shortened: columns are shortened one step each in the order of `yields`, in rounds,
- * until the table fits; then optional columns are left out in that order. Space left over goes to the columns that
+ * until the table fits; then columns are left out in the order of `leaves`. Space left over goes to the columns that
  * yield last.
  */
 function fit(
@@ -122,8 +122,11 @@ function fit(
       if (!fits(levels)) levels = levels.with(index, Math.min(round, (steps[index] ?? 1) - 1));
     }
   }
-  for (const index of order) {
-    if (columns[index]?.optional === true && !fits(levels)) levels = levels.with(index, leftOut);
+  const leaving = columns
+    .flatMap(({ leaves }, index) => (leaves === undefined ? [] : [{ leaves, index }]))
+    .sort((a, b) => a.leaves - b.leaves);
+  for (const { index } of leaving) {
+    if (!fits(levels)) levels = levels.with(index, leftOut);
   }
   for (const index of order.toReversed()) {
     if (levels[index] === leftOut) continue;

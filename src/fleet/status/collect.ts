@@ -1,7 +1,8 @@
 import pLimit from 'p-limit';
 
-import type { AzureAgent, AzureClient } from '../../shared/azure/client.ts';
+import type { AzureAgent, AzureClient, Pool } from '../../shared/azure/client.ts';
 import { findAgents, isListedWhole, type AgentsOf } from '../../shared/azure/pools/agents.ts';
+import { countJobs, type QueuedJobs } from '../../shared/azure/pools/overview.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { valueOf } from '../../shared/base/reading.ts';
 import type { Clock } from '../../shared/base/clock.ts';
@@ -88,9 +89,19 @@ async function probe(session: Session, options: ProbeOptions): Promise<Checkup> 
   }
 }
 
+/** The queue of a pool. */
+export interface PoolQueue {
+  readonly pool: string;
+  /** Why it could not be read; absent: it was. */
+  readonly unknown?: string;
+  readonly jobs?: QueuedJobs;
+}
+
 interface PoolListing {
   /** By pool name. */
   readonly agents: ReadonlyMap<string, PoolAgents>;
+  /** Of the pools that exist, or may. */
+  readonly queues: readonly PoolQueue[];
   /** Why pools could not be listed; a problem of several pools is here once. */
   readonly problems: readonly Problem[];
 }
@@ -103,20 +114,34 @@ export async function listPools(
   client: AzureClient,
   names: readonly string[],
   requests: (pool: string) => Promise<readonly AgentsOf[]>,
+  now: number,
 ): Promise<PoolListing> {
   const problems = new Map<string, Problem>();
+  const queues: PoolQueue[] = [];
   const listed = await Promise.all(
     [...new Set(names)].map(async (name): Promise<readonly [string, PoolAgents]> => {
       try {
-        return [name, await listPool(client, name, requests)];
+        const pool = await client.findPool(name);
+        if (pool === undefined) return [name, new Map()];
+        const [agents, queue] = await Promise.all([
+          listPool(client, pool, () => requests(name)),
+          readQueue(client, pool, now),
+        ]);
+        queues.push({ pool: name, ...queue });
+        return [name, agents];
       } catch (error) {
         if (!(error instanceof FleetError)) throw error;
+        queues.push({ pool: name, unknown: error.problem.what });
         problems.set(`${error.problem.code} ${error.problem.what}`, error.at({ step: 'pool' }).problem);
         return [name, undefined];
       }
     }),
   );
-  return { agents: new Map(listed), problems: [...problems.values()] };
+  return {
+    agents: new Map(listed),
+    queues: queues.toSorted((one, other) => one.pool.localeCompare(other.pool)),
+    problems: [...problems.values()],
+  };
 }
 
 /** Returns the desired pools of a host's agents, and those that its manager reports. Pure. */
@@ -141,20 +166,29 @@ export function joined(first: PoolListing, second: PoolListing): PoolListing {
   const all = [...first.problems, ...second.problems];
   return {
     agents: new Map([...first.agents, ...second.agents]),
+    queues: [...first.queues, ...second.queues],
     problems: [...new Map(all.map((problem) => [`${problem.code} ${problem.what}`, problem])).values()],
   };
 }
 
+/** A queue that cannot be read is shown as unknown; it is no problem of the hosts. */
+async function readQueue(client: AzureClient, { id }: Pool, now: number): Promise<Omit<PoolQueue, 'pool'>> {
+  try {
+    return { jobs: countJobs(await client.unfinishedRequests(id), now) };
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error;
+    return { unknown: error.problem.what };
+  }
+}
+
 async function listPool(
   client: AzureClient,
-  name: string,
-  requests: (pool: string) => Promise<readonly AgentsOf[]>,
+  pool: Pool,
+  requests: () => Promise<readonly AgentsOf[]>,
 ): Promise<ReadonlyMap<string, AzureAgent>> {
-  const pool = await client.findPool(name);
-  if (pool === undefined) return new Map();
   const agents = isListedWhole(pool, [])
     ? await client.listAgents(pool.id)
-    : await findAgents(client, pool, await requests(name));
+    : await findAgents(client, pool, await requests());
   return new Map(agents.map((agent) => [agent.name, agent]));
 }
 

@@ -1,6 +1,13 @@
 import { FleetError } from '../../base/errors.ts';
 import type { AzureAgent, AzureClient, JobRequest, Pool, Project } from '../client.ts';
 
+/** The unfinished jobs of a pool. */
+export interface QueuedJobs {
+  readonly waiting: number;
+  readonly running: number;
+  readonly oldestWaitS?: number;
+}
+
 /** One pool in `azp-fleet pool list`. */
 export interface PoolOverview {
   readonly name: string;
@@ -13,7 +20,7 @@ export interface PoolOverview {
     readonly busy: number;
     readonly disabled: number;
   };
-  readonly jobs: { readonly waiting: number; readonly running: number; readonly oldestWaitS?: number };
+  readonly jobs: QueuedJobs;
   /** Whether pipelines of each project of the inventory may use the pool. */
   readonly projects: readonly { readonly project: string; readonly authorized: boolean }[];
 }
@@ -58,7 +65,7 @@ function countAgents(agents: readonly AzureAgent[]): PoolOverview['agents'] {
 }
 
 /** Counts jobs; a job waits until an agent has received it. */
-function countJobs(requests: readonly JobRequest[], now: number): PoolOverview['jobs'] {
+export function countJobs(requests: readonly JobRequest[], now: number): QueuedJobs {
   const waiting = requests.filter(({ receiveTime }) => receiveTime === undefined);
   const since = waiting
     .map(({ queueTime = '' }) => Date.parse(queueTime))

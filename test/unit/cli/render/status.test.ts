@@ -47,13 +47,13 @@ test('problems are below with their fix, equal ones once; 80 columns suffice', (
   const lines = text([well, hot, away, { ...away, host: 'h200-4' }], 80);
   expect(lines.split('\n').filter((line) => line.length > 80)).toEqual([]);
   expect(lines).toContain(`
-! rtx-box: GPU-513536b6: it is too hot [bug]
-  next  check airflow, dust, fans and room temperature
-
 ✗ h200-3, h200-4: no answer [bug]
   next  is it on?
 
-4 hosts: 1 healthy, 1 degraded, 2 unreachable`);
+! rtx-box: GPU-513536b6: it is too hot [bug]
+  next  check airflow, dust, fans and room temperature
+
+4 hosts: 2 unreachable, 1 degraded, 1 healthy`);
 });
 
 test('versions without support are named once with their successor; unknown and supported ones are not', () => {
@@ -95,21 +95,96 @@ test('three hundred hosts fit a terminal: equal hosts share a line', () => {
   const rows = many(well).map((row, index) => (index === 7 ? { ...hot, host: row.host } : row));
   const gone = rows.map((row, index) => (index > 297 ? { ...away, host: row.host } : row));
   const shown = statusText(gone, { width: 80, height: 24, paint: (_, t) => t });
-  expect(shown).toBe(`host       gpus  driver  docker  tk    mgr  agents  busy  azure  verdict
-297 hosts  2     580.95  29.7.2  1.20  ok   2/2     0     2/2    healthy (12 s)
-gpu-007    2     580.95  29.7.2  1.20  ok   2/2     0     2/2    degraded (12 s)
-2 hosts    -     -       -       -     -    -       -     -      unreachable
+  expect(shown).toBe(`host                   gpus     agents  busy  azure       verdict
+gpu-298, gpu-299       -        -       -     -           unreachable
+gpu-007                2        2/2     0     2/2 online  degraded (12 s)
+gpu-[000-006,008-297]  2× H200  2/2     0     2/2 online  healthy (12 s)
 
-! gpu-007: GPU-513536b6: it is too hot [bug]
-  next  check airflow, dust, fans and room temperature
+· all 298 hosts that were read: Debian 12, driver 580.95.05, Docker 29.7.2,
+    toolkit 1.20.0, manager 0.2.0
 
 ✗ gpu-298, gpu-299: no answer [bug]
   next  is it on?
 
-300 hosts: 297 healthy, 1 degraded, 2 unreachable
+! gpu-007: GPU-513536b6: it is too hot [bug]
+  next  check airflow, dust, fans and room temperature
+
+300 hosts: 2 unreachable, 1 degraded, 297 healthy
 `);
-  const wide = statusText(gone, { width: 110, height: 24, paint: (_, t) => t });
-  expect(wide).toContain('\ngpu-[000-006,008-297]  deb12 ');
+  const mixed = gone.map((row, index) => (index < 100 ? { ...row, ...mixedSoftware } : row));
+  const narrow = statusText(mixed, { width: 80, height: 24, paint: (_, t) => t });
+  expect(narrow).toContain(`host       gpus  driver  docker  tk    mgr  agents  busy  azure  verdict
+2 hosts    -     -       -       -     -    -       -     -      unreachable
+gpu-007    2     570     28.5.1  1.19  ok   2/2     0     2/2    degraded (12 s)
+99 hosts   2     570     28.5.1  1.19  ok   2/2     0     2/2    healthy (12 s)
+198 hosts  2     580     29.7.2  1.20  ok   2/2     0     2/2    healthy (12 s)
+`);
+  const wide = statusText(mixed, { width: 200, height: 60, paint: (_, t) => t });
+  expect(wide).toContain('\ngpu-[000-006,008-099]  Ubuntu 24.04  2× H200  570.133.20 ');
+});
+
+/** Software that differs from the other rows in each column. */
+const mixedSoftware = {
+  os: { id: 'ubuntu', version: '24.04', pretty: 'Ubuntu 24.04', arch: 'x86_64' },
+  driver: '570.133.20',
+  docker: '28.5.1',
+  toolkit: '1.19.0',
+  manager: { version: '0.1.0', state: 'active' },
+};
+
+test('the worst hosts are first, and the totals last, behind the notes on the fleet', () => {
+  const off = { ...away, host: 'off', verdict: { state: 'off', cause: 'idle', next: '' } } as const;
+  const notes = {
+    queues: [
+      { pool: 'gpu-lab', jobs: { waiting: 3, running: 2, oldestWaitS: 740 } },
+      { pool: 'other', unknown: 'the token may not read it' },
+    ],
+    drift: ['create pool gpu-lab'],
+    jobs: { places: ['Azure DevOps'], severity: 'info', what: '4 agents', next: '' },
+  } as const;
+  const shown = statusText([well, off, hot, away], { width: 80, paint: (_, t) => t }, notes).split('\n');
+  expect(shown.slice(1, 5).map((line) => line.split(' ')[0])).toEqual(['h200-3', 'rtx-box', 'h200-1', 'off']);
+  expect(shown).toContain('· queue of pool gpu-lab: 3 jobs waiting, the first for 12 min; 2 running');
+  expect(shown).toContain('· queue of pool other: unknown (the token may not read it)');
+  expect(shown.slice(-6)).toEqual([
+    '~ Azure DevOps: provision would change: create pool gpu-lab',
+    '',
+    '· Azure DevOps: 4 agents',
+    '',
+    '4 hosts: 1 unreachable, 1 degraded, 1 healthy, 1 off',
+    '',
+  ]);
+});
+
+test('what is equal on all hosts is below the table, other software gives way to the rest', () => {
+  const other = { ...well, host: 'h200-2', azure: { registered: 2, online: 2, disabled: 1, busy: 0 } };
+  const shown = (width: number, more: Partial<StatusRow> = {}) =>
+    text([well, { ...other, ...more }], width)
+      .split('\n\n')
+      .slice(0, 2);
+  const unlike = shown(80, { driver: '570.133.20', docker: '28.5.1' });
+  expect(unlike[0]?.split('\n')[0]).toMatch(/^host +gpus +driver +docker +agents +busy +azure +verdict$/);
+  expect(unlike[1]).toBe('· all hosts: Debian 12, toolkit 1.20.0, manager 0.2.0');
+  // Nothing is said of a single host, of what hosts lack, or of a manager that is down.
+  expect(text([well])).not.toContain('all hosts');
+  const down = { manager: { version: '0.2.0', state: 'failed' } } as const;
+  expect(
+    text([
+      { ...well, ...down },
+      { ...other, ...down },
+    ]),
+  ).toContain('Docker 29.7.2, toolkit 1.20.0\n');
+  const headings = [96, 88, 80, 72, 64, 56].map((width) => shown(width, mixedSoftware)[0]?.split('\n')[0]);
+  expect(headings.map((line) => line?.split(/ +/).slice(1, -4).join(' '))).toEqual([
+    'os gpus driver docker tk mgr',
+    'gpus driver docker tk mgr',
+    'gpus driver tk mgr',
+    'gpus driver mgr',
+    'gpus',
+    'gpus',
+  ]);
+  for (const width of [96, 80, 64, 56])
+    expect(shown(width, mixedSoftware)[0]).toMatch(/h200-2 .* 2\/2, 1 disabled/);
 });
 
 test('in a pipe each host has its own line', () => {
@@ -262,8 +337,8 @@ test('at 80 columns forty hosts show how many agents are busy, and the oldest ag
   const shown = statusText(rows, { width: 80, height: 24, paint: (_, t) => t }).split('\n');
   expect(shown.slice(0, 3).map((line) => line.split(/ {2,}/))).toEqual([
     expect.arrayContaining(['agents', 'busy', 'verdict']),
-    expect.arrayContaining(['3 hosts', '2', 'healthy (12 s)']),
-    expect.arrayContaining(['37 hosts', '0', 'healthy (39 s)']),
+    expect.arrayContaining(['gpu-[10-12]', '2', 'healthy (12 s)']),
+    expect.arrayContaining(['gpu-[13-49]', '0', 'healthy (39 s)']),
   ]);
   expect(shown.filter((line) => line.length > 80)).toEqual([]);
 });

@@ -44,8 +44,8 @@ test('if the columns do not fit, each row becomes a list', () => {
   ]);
 });
 
-test('optional columns are left out before that', () => {
-  const optional = heads.map((head, index) => (index === 1 ? { ...head, optional: true as const } : head));
+test('columns that may leave are left out before that', () => {
+  const optional = heads.map((head, index) => (index === 1 ? { ...head, leaves: 1 } : head));
   expect(tableLines(optional, rows, plain(20))).toEqual([
     'host       driver',
     'a          580.95.05',

@@ -2,11 +2,12 @@
 import { StillClock } from '../../../support/clock.ts';
 import { describe, expect, test } from 'vitest';
 
+import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { machineRoot } from '../../../../src/shared/base/host-root.ts';
 import { agentsToFind, listPools, observeHosts } from '../../../../src/fleet/status/collect.ts';
 import { useFake } from '../../practice/azure/server.ts';
-import { facts, host, status, slot } from './observation.ts';
+import { facts, host, now, status, slot } from './observation.ts';
 
 const server = useFake();
 const observations = [{ host, facts: facts({ status: status({ owner: 'us' }) }) }];
@@ -103,7 +104,7 @@ describe('the pools of a status', () => {
   test('a small one is listed before the hosts are observed', async () => {
     const { client, asked } = await pool('small', 20);
     const never = () => Promise.reject(new Error('not needed'));
-    const { agents } = await listPools(client, ['small'], never);
+    const { agents } = await listPools(client, ['small'], never, now);
     expect(agents.get('small')?.size).toBe(21);
     expect(await asked()).toEqual(['all']);
   });
@@ -121,7 +122,7 @@ describe('the pools of a status', () => {
       }),
     }));
     const requests = async (name: string) => agentsToFind(inLarge, name);
-    const { agents, problems } = await listPools(client, ['large'], requests);
+    const { agents, problems } = await listPools(client, ['large'], requests, now);
     expect([[...(agents.get('large')?.keys() ?? [])], problems]).toEqual([['h200-1-0'], []]);
     expect(await asked()).toEqual(['demands=azp-fleet.owner+-equals+us', 'agentName=h200-1-1']);
   });
@@ -132,10 +133,21 @@ describe('the pools of a status', () => {
     expect(agentsToFind(away, 'another')).toEqual([{ names: [] }]);
   });
 
+  test('a queue that cannot be read is unknown with its reason, and no problem', async () => {
+    const { client } = await pool('busy', 0);
+    const refused = new FleetError({ code: 'azure.permission', what: 'it may not read the queue' });
+    const listed = await listPools(client, ['busy', 'none'], async () => [], now);
+    expect(listed.queues).toEqual([{ pool: 'busy', jobs: { waiting: 0, running: 0 } }]);
+    const without = Object.assign(client, { unfinishedRequests: () => Promise.reject(refused) });
+    const { agents, queues, problems } = await listPools(without, ['busy'], async () => [], now);
+    expect(queues).toEqual([{ pool: 'busy', unknown: 'it may not read the queue' }]);
+    expect([agents.get('busy')?.size, problems]).toEqual([1, []]);
+  });
+
   test('each that cannot be listed is a separate problem', async () => {
     const { client } = await pool('away', 0);
     await server.control.setToken('expired');
-    const { agents, problems } = await listPools(client, ['away', 'small'], async () => []);
+    const { agents, problems } = await listPools(client, ['away', 'small'], async () => [], now);
     expect([...agents.values()]).toEqual([undefined, undefined]);
     expect(problems.map(({ code }) => code)).toEqual(['azure.auth', 'azure.auth']);
   });
