@@ -392,7 +392,7 @@ const fleetCommands: readonly CommandSpec[] = [
     group: 'Inspect',
     summary: 'one table of all hosts: software, GPUs, agents, verdict, cause and fix',
     description:
-      'Reads facts over SSH, the last report of each manager (at most 90 s old), the pools, and how many jobs the organization may run at once, if the token may read that. Changes nothing.',
+      'Reads facts over SSH, the last report of each manager (at most 90 s old), the pools with their queues, and how many jobs the organization may run at once, if the token may read that. Changes nothing.',
     positionals: '[targets...]',
     options: [
       { flags: '--probe', description: 'check the GPUs now, in a probe container on every host' },
@@ -406,7 +406,7 @@ const fleetCommands: readonly CommandSpec[] = [
       {
         flags: '--check',
         description:
-          'exit codes and first line for monitoring systems: 0 healthy, 1 degraded, 2 failed, hung or unreachable, 3 unknown or an error of this run',
+          'exit as a Nagios plugin: 0 healthy, 1 degraded, 2 failed, hung or unreachable, 3 unknown',
       },
       { flags: '--parallel <n>', description: 'hosts at the same time', default: '50' },
     ],
@@ -418,9 +418,10 @@ const fleetCommands: readonly CommandSpec[] = [
     ],
     examples: [
       ['azp-fleet status', 'every host of ./inventory.yaml'],
-      ['azp-fleet status h200-1/3', 'one host, and what its slot 3 does'],
+      ['azp-fleet status h200-1', 'one host: its slots, GPUs, jobs and disk'],
+      ['azp-fleet status h200-1/3', 'its row, and what its slot 3 does'],
       ['azp-fleet status --probe --limit hopper', 'check the GPUs of one group now'],
-      ['azp-fleet status --check', 'for Nagios, Icinga and other monitoring systems'],
+      ['azp-fleet status --check', 'for monitoring systems'],
       ['azp-fleet status --json', 'for programs'],
     ],
     json: ['hosts', 'fleetDrift', 'parallelJobs', 'queues'],

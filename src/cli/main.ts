@@ -87,7 +87,9 @@ async function run(argv: readonly string[], { redactor, stdout, stderr }: Output
       signal: stop.signal,
     };
     const exitCode = await runCommand(context, parsed, log.path);
-    if (!check && (exitCode === ExitCode.hostFailed || exitCode === ExitCode.bug))
+    // Of status the summary is the last line, and a host that failed is no failure of this run.
+    const isQuiet = parsed.spec.name === 'status' && !debug;
+    if (!isQuiet && (exitCode === ExitCode.hostFailed || exitCode === ExitCode.bug))
       nameLog(process.stderr, log.path);
     return exitCode;
   } catch (error) {

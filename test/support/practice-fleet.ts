@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
 import type { DrainOrder } from '../../src/shared/contract/drain.ts';
-import type { RunRecord, ManagerStatus, SlotStatus } from '../../src/shared/contract/status.ts';
+import type { GpuStatus, RunRecord, ManagerStatus, SlotStatus } from '../../src/shared/contract/status.ts';
 import { framesSaid, hostileHost, type HostileHost, type Said } from './hostile-host.ts';
 import { managerStatus } from './manager-status.ts';
 
@@ -30,6 +30,14 @@ const slot = (host: string, name: string, more: Partial<SlotStatus>): SlotStatus
   ...more,
 });
 
+const gpu = (uuid: string, load: Partial<GpuStatus>): GpuStatus => ({
+  uuid,
+  name: 'NVIDIA H200',
+  computeCapability: '9.0',
+  memoryTotalMiB: 143_771,
+  ...load,
+});
+
 const h200: ManagerStatus = managerStatus({
   at,
   protocol: 1,
@@ -42,14 +50,22 @@ const h200: ManagerStatus = managerStatus({
   },
   drains: [],
   slots: [
-    slot('h200-1', '0', { state: 'busy', job: 'train resnet50 nightly', jobSince: '2026-11-21T09:49:00Z' }),
-    slot('h200-1', '1', {}),
+    slot('h200-1', '0', {
+      gpus: ['GPU-1'],
+      state: 'busy',
+      job: 'train resnet50 nightly',
+      jobSince: '2026-11-21T09:49:00Z',
+    }),
+    slot('h200-1', '1', { gpus: ['GPU-2'] }),
   ],
   health: {
     state: 'healthy',
     checkedAt: at,
     cudaVersion: '13.0',
-    gpus: ['GPU-1', 'GPU-2'].map((uuid) => ({ uuid, name: 'NVIDIA H200', computeCapability: '9.0' })),
+    gpus: [
+      gpu('GPU-1', { temperatureC: 64, memoryUsedMiB: 73_420, utilizationPercent: 98 }),
+      gpu('GPU-2', { temperatureC: 31, memoryUsedMiB: 0, utilizationPercent: 0 }),
+    ],
     findings: [],
   },
 });
@@ -62,7 +78,7 @@ const rtx: ManagerStatus = managerStatus({
   owner: 'practice',
   drained: true,
   drains: [drained],
-  slots: [slot('rtx-box', '0', { state: 'drained' })],
+  slots: [slot('rtx-box', '0', { gpus: ['GPU-3'], state: 'drained' })],
   health: {
     state: 'failed',
     checkedAt: at,

@@ -2,6 +2,7 @@ import { planFleetPools } from '../../fleet/apply/pools.ts';
 import { namedSlots } from '../../fleet/client/named-slots.ts';
 import { statusOf } from '../../fleet/facts/unread.ts';
 import { plainPools } from '../../fleet/inventory/pool-pattern.ts';
+import type { HostSpec } from '../../fleet/inventory/fleet.ts';
 import { readTargets, type Targets } from '../../fleet/inventory/select.ts';
 import { sameMachines } from '../../fleet/plan/same-machine.ts';
 import {
@@ -13,6 +14,7 @@ import {
   poolsSeen,
   describeEach,
 } from '../../fleet/status/collect.ts';
+import { type HostDetail, hostDetail } from '../../fleet/status/detail.ts';
 import {
   driftOf,
   jobsView,
@@ -34,6 +36,7 @@ import type { SlotStatus } from '../../shared/contract/status.ts';
 import type { CommandInput } from '../command.ts';
 import { checkExitCode, checkText } from '../render/check.ts';
 import { painter } from '../render/color.ts';
+import { hostScreen } from '../render/host-status.ts';
 import { hostCounts, statusText } from '../render/status.ts';
 import { jobsTrouble } from '../render/trouble.ts';
 import type { Result } from '../result.ts';
@@ -71,13 +74,15 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     const pools = joined(listed, await listPools(open.azure, others, wanted, now));
     const drift = options.flag('drift') ? await findDrift(context, input, open, observations) : undefined;
     const named = namedStates(observations, targets, now);
-    const { rows, problems } = describeEach(observations, context.log, (observation): StatusRow => {
+    const isAlone = namesOneHost(targets, hosts);
+    const { rows, problems } = describeEach(observations, context.log, (observation): ShownRow => {
       const row = statusRow(observation, (pool) => pools.agents.get(pool), now);
       const { facts } = observation;
       const more = {
         drift: drift?.hosts.get(row.host),
         named: named.slots.get(row.host),
         support: facts && supportOnHost(facts, now),
+        detail: isAlone ? hostDetail(observation, (pool) => pools.agents.get(pool), now) : undefined,
       };
       return { ...row, ...defined(more) };
     });
@@ -95,12 +100,16 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       fleetDrift: fleetDrift.length > 0,
       problems: beside.length,
     });
-    const table = (): string => text(context, open, { rows, fleetDrift, parallelJobs, queues: pools.queues });
+    const found: Found = { rows, fleetDrift, parallelJobs, queues: pools.queues };
+    const isScreen = isAlone && !isCheck && drift === undefined && context.stdout.isTTY === true;
+    const [observed] = observations;
+    const shown = (): string =>
+      isScreen ? screen(context, open, found, observed?.facts?.time ?? now) : text(context, open, found);
     return {
       exitCode: isCheck ? checkExitCode(rows, beside) : exitCode,
       json: { hosts: rows, fleetDrift, parallelJobs: parallelJobs ?? null, queues: pools.queues },
       problems: [...beside, ...problems],
-      text: isCheck ? () => checkText(rows, beside, { counts: hostCounts(rows), details: table() }) : table,
+      text: isCheck ? () => checkText(rows, beside, { counts: hostCounts(rows), details: shown() }) : shown,
       above: beside,
     };
   };
@@ -167,11 +176,37 @@ async function findDrift(
   return { ...driftOf(observations, tools), fleet: changes.map(({ title }) => title) };
 }
 
+interface ShownRow extends StatusRow {
+  /** Its slots, disks, images and drains; absent: the command line names other hosts, too. */
+  readonly detail?: HostDetail;
+}
+
 interface Found {
-  readonly rows: readonly StatusRow[];
+  readonly rows: readonly ShownRow[];
   readonly fleetDrift: readonly string[];
   readonly parallelJobs: JobsView | undefined;
   readonly queues: readonly PoolQueue[];
+}
+
+/** Tells whether the command line names exactly one host, by its name and as a whole. */
+function namesOneHost({ hosts: [name, ...others], hasNames }: Targets, hosts: readonly HostSpec[]): boolean {
+  return others.length === 0 && !hasNames && hosts.length === 1 && hosts[0]?.name === name;
+}
+
+/** Returns the screen of the only host. `now`: the host's wall clock. */
+function screen({ stdout, env }: Context, { fleet }: OpenFleet, found: Found, now: number): string {
+  const {
+    rows: [row],
+    parallelJobs,
+    queues,
+  } = found;
+  if (row?.detail === undefined) return '';
+  const jobs = parallelJobs && jobsTrouble(parallelJobs, fleet.organization);
+  const { columns: width = 80, rows: height = 24 } = stdout;
+  return hostScreen(
+    { row, detail: row.detail, queues, jobs },
+    { width, height, now, paint: painter(stdout, env) },
+  );
 }
 
 function text({ stdout, env }: Context, { fleet }: OpenFleet, found: Found): string {

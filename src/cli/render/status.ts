@@ -51,12 +51,10 @@ export function statusText(
       options,
     ),
     [...everywhereLines(rows, everywhere, options), ...queueLines(queues, options)],
-    ...[...troubles(rows), ...namedSlotNotes(rows)].map((trouble) => troubleLines(trouble, options)),
+    ...[...hostTroubles(rows), ...namedSlotNotes(rows)].map((trouble) => troubleLines(trouble, options)),
     ...placeLines(rows, options),
     shareLines(rows, options),
-    ...[...drains(rows), ...idle(rows), ...supportTroubles(rows), ...notes(rows)].map((trouble) =>
-      troubleLines(trouble, options),
-    ),
+    ...[...drains(rows), ...hostNotes(rows)].map((trouble) => troubleLines(trouble, options)),
     driftLines(rows, options),
     drift.map((title) => `~ Azure DevOps: provision would change: ${title}`),
     jobs === undefined ? [] : troubleLines(jobs, options),
@@ -123,10 +121,11 @@ function queueLines(queues: readonly PoolQueue[], { width, paint }: StatusTextOp
   return queues.flatMap((queue) => noted(`queue of pool ${queue.pool}: ${queueText(queue)}`, width, paint));
 }
 
-function queueText({ jobs, unknown = 'not read' }: PoolQueue): string {
+/** Returns `3 jobs waiting up to 12 min; 2 running`. */
+export function queueText({ jobs, unknown = 'not read' }: PoolQueue): string {
   if (jobs === undefined) return `unknown (${unknown})`;
   const { waiting, running, oldestWaitS } = jobs;
-  const longest = oldestWaitS === undefined ? '' : `, the first for ${ageText(oldestWaitS)}`;
+  const longest = oldestWaitS === undefined ? '' : ` up to ${ageText(oldestWaitS)}`;
   return `${count(waiting, 'job')} waiting${longest}; ${running} running`;
 }
 
@@ -149,7 +148,7 @@ function tableRows(rows: readonly StatusRow[], height: number | undefined): read
 }
 
 /** Returns all problems, equal ones of several hosts once. */
-function troubles(rows: readonly StatusRow[]): readonly Trouble[] {
+export function hostTroubles(rows: readonly StatusRow[]): readonly Trouble[] {
   return merged(
     rows.flatMap(({ host, verdict, findings }): Trouble[] => {
       const serious = findings.filter(({ severity }) => severity !== 'info');
@@ -198,6 +197,11 @@ function idle(rows: readonly StatusRow[]): readonly Trouble[] {
         : [{ places: [host], severity: 'info', what: idleLine(report), next: report.stays?.next ?? '' }],
     ),
   );
+}
+
+/** Returns what is no problem of a host, or not yet. */
+export function hostNotes(rows: readonly StatusRow[]): readonly Trouble[] {
+  return [...idle(rows), ...supportTroubles(rows), ...notes(rows)];
 }
 
 const noteCodes: ReadonlySet<string> = new Set([
@@ -297,7 +301,7 @@ const columns: readonly HostColumn[] = [
   { heading: ['verdict'], yields: 98 },
 ];
 
-const verdictStyle: Readonly<Record<Verdict['state'], Style>> = {
+export const verdictStyle: Readonly<Record<Verdict['state'], Style>> = {
   healthy: 'green',
   degraded: 'yellow',
   failed: 'red',
@@ -340,7 +344,7 @@ const osNames: Readonly<Record<string, readonly [string, string]>> = {
   amzn: ['Amazon', 'amz'],
 };
 
-function osTexts({ id, version, pretty, arch }: NonNullable<StatusRow['os']>): Texts {
+export function osTexts({ id, version, pretty, arch }: NonNullable<StatusRow['os']>): Texts {
   const [name, short] = osNames[id] ?? [id === '' ? pretty : id, id.slice(0, 4)];
   const arm = arch === 'aarch64' ? ' arm64' : '';
   return [`${name} ${version}${arm}`.trim(), `${short}${version}`];
@@ -351,11 +355,11 @@ function gpuTexts({ count, names = [] }: NonNullable<StatusRow['gpus']>): Texts 
   if (names.length === 0) return [String(count)];
   const list = (short: (name: string) => string): string =>
     [...Map.groupBy(names, short)].map(([name, group]) => `${group.length}× ${name}`).join(', ');
-  return [list(model), list(family), String(count)];
+  return [list(modelOf), list(family), String(count)];
 }
 
 /** Returns `RTX 4080 SUPER`, `A100-SXM4-80GB`: without vendor and series, which follow from the number. */
-function model(name: string): string {
+export function modelOf(name: string): string {
   return name
     .replace(/^NVIDIA /, '')
     .replace(/^(?:GeForce|Tesla|Quadro) /, '')
@@ -364,7 +368,7 @@ function model(name: string): string {
 
 /** Returns `RTX 4080`, `A100`. */
 function family(name: string): string {
-  return /^(?:RTX )?[^\s-]+/.exec(model(name))?.[0] ?? name;
+  return /^(?:RTX )?[^\s-]+/.exec(modelOf(name))?.[0] ?? name;
 }
 
 /** Returns a version without its packaging suffix, and its first parts. */

@@ -3,6 +3,7 @@ import { defined } from '../../shared/base/objects.ts';
 import { foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
 import type { Drain } from '../../shared/contract/drain.ts';
 import type { IdleStatus } from '../../shared/contract/idle.ts';
+import { gpuStatus } from '../../shared/health/gpu-status.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import { ourRelease } from '../../shared/contract/release.ts';
 import type {
@@ -180,11 +181,7 @@ function healthStatus(check: HostCheck | undefined, shortfalls: readonly Finding
     checkedAt: check.at,
     ...defined({
       cudaVersion: report?.cudaVersion,
-      gpus: report?.gpus.map(({ uuid, name, computeCapability }) => ({
-        uuid,
-        name,
-        ...defined({ computeCapability }),
-      })),
+      gpus: report?.gpus.map(gpuStatus),
     }),
     findings: [...findings, ...shortfalls],
   };

@@ -187,17 +187,31 @@ export interface SlotStatus {
   readonly jobsRun: number;
 }
 
+/** What nvidia-smi reported of a GPU; a value that it did not report is absent, as are all of a manager of an earlier version. */
+export interface GpuStatus {
+  readonly uuid: string;
+  readonly name: string;
+  readonly computeCapability?: string;
+  readonly temperatureC?: number;
+  readonly memoryUsedMiB?: number;
+  readonly memoryTotalMiB?: number;
+  readonly utilizationPercent?: number;
+  /** Its MIG devices; absent: none. */
+  readonly mig?: readonly {
+    readonly uuid: string;
+    readonly profile?: string;
+    readonly memoryUsedMiB?: number;
+    readonly memoryTotalMiB?: number;
+  }[];
+}
+
 export interface HostHealth {
   readonly state: 'healthy' | 'degraded' | 'failed' | 'hung' | 'unknown';
   readonly checkedAt?: string;
   /** The highest CUDA version of the driver. */
   readonly cudaVersion?: string;
   /** The GPUs of nvidia-smi, in its order. */
-  readonly gpus?: readonly {
-    readonly uuid: string;
-    readonly name: string;
-    readonly computeCapability?: string;
-  }[];
+  readonly gpus?: readonly GpuStatus[];
   readonly findings: readonly {
     readonly code: string;
     readonly gpu?: string;
@@ -221,6 +235,18 @@ const image = {
   progress: text.optional(),
   ...work,
 };
+
+const number = z.number().optional();
+const memory = { memoryUsedMiB: number, memoryTotalMiB: number };
+const gpu = z.looseObject({
+  uuid: text,
+  name: text,
+  computeCapability: text.optional(),
+  temperatureC: number,
+  ...memory,
+  utilizationPercent: number,
+  mig: z.array(z.looseObject({ uuid: text, profile: text.optional(), ...memory })).optional(),
+});
 
 /** A newer manager may have more states, so states are any text; values that readers branch on are fixed. Unknown keys stay. */
 const status = z.looseObject({
@@ -300,7 +326,7 @@ const status = z.looseObject({
     state: z.enum(['healthy', 'degraded', 'failed', 'hung', 'unknown']),
     checkedAt: text.optional(),
     cudaVersion: text.optional(),
-    gpus: z.array(z.looseObject({ uuid: text, name: text, computeCapability: text.optional() })).optional(),
+    gpus: z.array(gpu).optional(),
     findings: z.array(
       z.looseObject({
         code: text,

@@ -144,7 +144,7 @@ test('the worst hosts are first, and the totals last, behind the notes on the fl
   } as const;
   const shown = statusText([well, off, hot, away], { width: 80, paint: (_, t) => t }, notes).split('\n');
   expect(shown.slice(1, 5).map((line) => line.split(' ')[0])).toEqual(['h200-3', 'rtx-box', 'h200-1', 'off']);
-  expect(shown).toContain('· queue of pool gpu-lab: 3 jobs waiting, the first for 12 min; 2 running');
+  expect(shown).toContain('· queue of pool gpu-lab: 3 jobs waiting up to 12 min; 2 running');
   expect(shown).toContain('· queue of pool other: unknown (the token may not read it)');
   expect(shown.slice(-6)).toEqual([
     '~ Azure DevOps: provision would change: create pool gpu-lab',

@@ -1,0 +1,32 @@
+import { defined } from '../base/objects.ts';
+import type { GpuStatus } from '../contract/status.ts';
+import type { GpuReport } from './smi-report.ts';
+
+/** Returns what a status shows of a GPU in a report of nvidia-smi. Pure. */
+export function gpuStatus(gpu: GpuReport): GpuStatus {
+  const { uuid, name, computeCapability, memoryUsedMiB, memoryTotalMiB, utilizationPercent } = gpu;
+  const mig = gpu.migDevices.flatMap((device) =>
+    device.uuid === undefined
+      ? []
+      : {
+          uuid: device.uuid,
+          ...defined({
+            profile: device.profile,
+            memoryUsedMiB: device.memoryUsedMiB,
+            memoryTotalMiB: device.memoryTotalMiB,
+          }),
+        },
+  );
+  return {
+    uuid,
+    name,
+    ...defined({
+      computeCapability,
+      temperatureC: gpu.thermal.gpuC,
+      memoryUsedMiB,
+      memoryTotalMiB,
+      utilizationPercent,
+      mig: mig.length === 0 ? undefined : mig,
+    }),
+  };
+}
