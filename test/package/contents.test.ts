@@ -61,6 +61,7 @@ test('beside the pages it holds the program, what goes to hosts, and what descri
     'inventory.schema.json',
     'man/azp-fleet.1',
     'package.json',
+    ...['inventory-list', 'plan', 'status', 'version'].map((name) => `schemas/${name}.schema.json`),
     'units/azp-fleet-manager.service',
   ]);
 });

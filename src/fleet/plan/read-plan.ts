@@ -167,7 +167,7 @@ const wavesPlan = z.object({
   removes: z.literal(true).exactOptional(),
 } satisfies Members<WavesPlan>);
 
-const whole = z.object({
+export const planSchema = z.object({
   ...head,
   at: string,
   inventory: string,
@@ -183,7 +183,7 @@ export function readPlanHead(value: unknown): Pick<FleetPlan, 'version' | 'inven
 
 /** Reads a saved plan of this release, with limits and clean text; undefined: it is no plan. */
 export function readPlan(value: unknown): FleetPlan | undefined {
-  const plan: FleetPlan | undefined = whole.safeParse(value).data;
+  const plan: FleetPlan | undefined = planSchema.safeParse(value).data;
   return plan && cleanPlan(plan);
 }
 

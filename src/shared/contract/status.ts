@@ -249,7 +249,7 @@ const gpu = z.looseObject({
 });
 
 /** A newer manager may have more states, so states are any text; values that readers branch on are fixed. Unknown keys stay. */
-const status = z.looseObject({
+export const statusSchema = z.looseObject({
   schema: z.literal(1),
   version: text,
   protocol: z.number(),
@@ -365,7 +365,7 @@ const runs = z.array(
 
 /** Parses a manager's status; undefined: not a status. */
 export function readStatus(value: unknown): ManagerStatus | undefined {
-  return status.safeParse(value).data as ManagerStatus | undefined;
+  return statusSchema.safeParse(value).data as ManagerStatus | undefined;
 }
 
 export function readRuns(value: unknown): readonly RunRecord[] | undefined {

@@ -1,0 +1,235 @@
+// The JSON Schemas of `--json` in schemas/: of status, plan, version and inventory list. `npm run schema` writes them.
+import * as z from 'zod';
+
+import type { PoolQueue } from '../src/fleet/status/collect.ts';
+import type { GpuDetail, HostDetail, SlotDetail } from '../src/fleet/status/detail.ts';
+import type { JobsView, StatusRow } from '../src/fleet/status/row.ts';
+import { planSchema } from '../src/fleet/plan/read-plan.ts';
+import { ExitCode, type Problem } from '../src/shared/base/errors.ts';
+import type { Support } from '../src/shared/base/support-dates.ts';
+import { statusSchema } from '../src/shared/contract/status.ts';
+import type { Finding, Verdict } from '../src/shared/health/verdict.ts';
+
+/** A member that is missing here would be missing in the schema. */
+type Members<T> = Record<keyof T, z.ZodType>;
+
+const text = z.string();
+const texts = z.array(text);
+const count = z.int().nonnegative();
+const nullable = <T extends z.ZodType>(schema: T) => z.union([schema, z.null()]);
+
+const problem = z.object({
+  code: text.describe('A code of docs/errors.md'),
+  host: text.optional(),
+  step: text.optional(),
+  what: text,
+  line: z.int().optional(),
+  column: z.int().optional(),
+  expected: text.optional(),
+  seen: text.optional(),
+  next: text.describe('The next action').optional(),
+  get details(): z.ZodType {
+    return z.array(problem).optional();
+  },
+} satisfies Members<Problem>);
+
+/** The members of every document. */
+const envelope = (command: string) => ({
+  schema: z.literal(1),
+  command: z.literal(command).describe('Absent if the arguments could not be parsed').optional(),
+  version: text.describe('Of azp-fleet'),
+  at: text.describe('ISO 8601'),
+  exitCode: z.literal(Object.values(ExitCode)),
+  problems: z.array(problem),
+  log: text.describe('The debug log of this run').optional(),
+});
+
+const support = z.object({
+  part: z.enum(['driver', 'cuda', 'docker', 'toolkit', 'agent', 'distribution']),
+  version: text,
+  state: z.enum(['supported', 'ending', 'ended', 'unknown']),
+  ends: text.describe('The last day or month with support').optional(),
+  successor: text.optional(),
+} satisfies Members<Support>);
+
+const finding = z.object({
+  code: text,
+  gpu: text.optional(),
+  agents: texts.optional(),
+  severity: z.enum(['info', 'warn', 'fail']),
+  what: text,
+  next: text,
+} satisfies Members<Finding>);
+
+const verdict = z.object({
+  state: z.enum(['healthy', 'degraded', 'failed', 'hung', 'unreachable', 'off', 'unknown']),
+  cause: text.describe('One line; empty when healthy'),
+  next: text,
+  code: text.optional(),
+  note: text.optional(),
+  azureAsked: z.literal(false).optional(),
+  troubles: z.array(z.object({ code: text, on: text.optional() })).optional(),
+} satisfies Members<Verdict>);
+
+const known = <T extends z.ZodType>(value: T) => z.union([z.object({ value }), z.object({ unknown: text })]);
+
+const gpuDetail = z.object({
+  uuid: text,
+  name: text.optional(),
+  temperatureC: z.number().optional(),
+  memoryUsedMiB: z.number().optional(),
+  memoryTotalMiB: z.number().optional(),
+  utilizationPercent: z.number().optional(),
+  unknown: text.describe('Why values are absent').optional(),
+} satisfies Members<GpuDetail>);
+
+const { slots, images, drains, idle } = statusSchema.shape;
+
+const slotDetail = z.object({
+  slot: text,
+  agent: text,
+  pool: text,
+  state: known(text),
+  gpus: known(z.array(gpuDetail)),
+  azure: z.enum(['online', 'offline', 'not registered']).optional(),
+  disabled: z.literal(true).optional(),
+  job: text.optional(),
+  link: text.optional(),
+  since: text.optional(),
+  cause: text.optional(),
+} satisfies Members<SlotDetail>);
+
+const detail = z.object({
+  slots: z.array(slotDetail),
+  driver: known(nullable(text)),
+  cuda: text.optional(),
+  docker: known(nullable(text)),
+  toolkit: known(nullable(text)),
+  images: known(images),
+  disk: known(z.array(z.object({ mount: text, freeBytes: z.number(), folders: texts }))),
+  drains: known(drains),
+} satisfies Members<HostDetail>);
+
+const row = z.object({
+  host: text,
+  pool: text,
+  slots: z.array(z.object({ slot: text, pool: text, image: text.optional() })).optional(),
+  shares: z
+    .array(z.object({ slot: text, memoryMiB: z.number().optional(), cpuShares: z.number() }))
+    .optional(),
+  verdict,
+  oldest: z
+    .object({ source: z.enum(['facts', 'report', 'gpus', 'connection', 'pool']), ageS: z.number() })
+    .optional(),
+  findings: z.array(finding).describe('Worst first'),
+  os: z.object({ id: text, version: text, pretty: text, arch: text }).optional(),
+  gpus: z.object({ count, names: texts.optional() }).optional(),
+  driver: text.optional(),
+  docker: text.optional(),
+  toolkit: text.optional(),
+  manager: z.object({ version: text.optional(), state: text.optional() }).optional(),
+  local: z.object({ wanted: count, ready: count, busy: count }).describe('Absent: unknown').optional(),
+  azure: z
+    .object({ registered: count, online: count, disabled: count, busy: count })
+    .describe('Absent: a pool could not be read')
+    .optional(),
+  drained: nullable(z.boolean()).describe('null: unknown'),
+  drains: drains.optional(),
+  idle,
+  checkedAt: text.optional(),
+  unknown: z
+    .array(z.object({ fact: text, why: text }))
+    .describe('Facts that could not be read')
+    .optional(),
+  named: slots.optional(),
+  support: z.array(support).optional(),
+  drift: texts.optional(),
+  detail: detail.describe('Only if the command line names exactly this host').optional(),
+} satisfies Members<StatusRow & { readonly detail?: HostDetail }>);
+
+const queue = z.object({
+  pool: text,
+  unknown: text.describe('Why it could not be read').optional(),
+  jobs: z.object({ waiting: count, running: count, oldestWaitS: count.optional() }).optional(),
+} satisfies Members<PoolQueue>);
+
+const parallelJobs = z.object({
+  agents: count,
+  permitted: count,
+  used: count.optional(),
+} satisfies Members<JobsView>);
+
+const releaseLine = support.extend({
+  isDefault: z.boolean(),
+  release: text.optional(),
+  newer: text.optional(),
+  source: text,
+  readOn: text,
+  confirmed: z.boolean(),
+});
+
+/** One host of the inventory, with groups and defaults applied: its other members are those of the inventory. */
+const inventoryHost = z.looseObject({
+  name: text,
+  groups: texts,
+  labels: z.record(text, text),
+  ssh: z.looseObject({ address: text.optional(), port: z.int().optional(), user: text.optional() }),
+  pool: text,
+  gpus: z.int().optional(),
+  agentName: text,
+});
+
+const plan = planSchema.shape;
+
+/** The own members of each command; a failed command has none. */
+const outputs = {
+  status: {
+    hosts: z.array(row),
+    fleetDrift: texts,
+    parallelJobs: nullable(parallelJobs),
+    queues: z.array(queue),
+  },
+  plan: {
+    inventory: plan.inventory,
+    inventoryDigest: plan.inventoryDigest,
+    fleet: plan.fleet,
+    hosts: plan.hosts,
+    waves: nullable(plan.waves.unwrap()),
+    support: z.array(z.object({ host: text, support: z.array(support) })),
+  },
+  version: {
+    protocol: z.int(),
+    node: text,
+    platform: text,
+    arch: text,
+    hostsNode: text,
+    lines: nullable(z.array(releaseLine)),
+  },
+  'inventory list': { hosts: z.array(inventoryHost) },
+};
+
+/** Commands whose documents have a schema. */
+export const schemaNames = Object.keys(outputs) as readonly (keyof typeof outputs)[];
+
+/** Returns the name of a schema's file: `inventory-list.schema.json`. */
+export function schemaFile(command: string): string {
+  return `${command.replaceAll(' ', '-')}.schema.json`;
+}
+
+/**
+ * Returns the JSON Schema of a command's document, draft 7. `closed`: unknown members are errors, for tests. The published
+ * one permits them: a later release may add members.
+ */
+export function outputSchema(command: keyof typeof outputs, { closed = false } = {}): object {
+  const own = z.object(outputs[command]).partial().shape;
+  const schema = z.toJSONSchema(z.object({ ...envelope(command), ...own }), {
+    target: 'draft-7',
+    io: closed ? 'output' : 'input',
+  });
+  return { ...schema, title: `azp-fleet ${command} --json` };
+}
+
+/** Returns the text of a schema's file. */
+export function outputSchemaText(command: keyof typeof outputs): string {
+  return `${JSON.stringify(outputSchema(command), undefined, 2)}\n`;
+}

@@ -1,0 +1,105 @@
+// The published JSON Schemas describe what the commands print, in all of its forms, and nothing else.
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv } from 'ajv';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+
+import { outputSchema, outputSchemaText, schemaFile, schemaNames } from '../../../scripts/output-schemas.ts';
+import { commands } from '../../../src/cli/commands.ts';
+import { runCommand } from '../../support/command.ts';
+import { practiceFleet, type PracticeFleet } from '../../support/practice-fleet.ts';
+import { useFake } from '../practice/azure/server.ts';
+
+// The artifacts are built in dist/, which need not exist for unit tests.
+vi.mock('../../../src/fleet/artifacts/load.ts', async () => {
+  const { desiredOf } = await import('../../support/host.ts');
+  return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
+});
+
+const folder = new URL('../../../schemas/', import.meta.url);
+const cwd = mkdtempSync('/tmp/azp-schemas-');
+const fake = useFake();
+let fleet: PracticeFleet;
+beforeAll(async () => {
+  fleet = await practiceFleet(cwd);
+  await fake.client().ensurePool('gpu-lab');
+  writeFileSync(
+    join(cwd, 'inventory.yaml'),
+    `organization: ${fake.server.organization}
+token: { file: ${fake.tokenFile} }
+projects: [vision]
+defaults: { user: lab, pool: gpu-lab, sshConfig: none, loginPassword: { env: LOGIN } }
+hosts:
+${fleet.hosts.map((host) => `  ${host}\n`).join('')}`,
+  );
+});
+afterAll(() => {
+  fleet.close();
+  rmSync(cwd, { recursive: true });
+});
+
+async function printed(line: string): Promise<Record<string, unknown>> {
+  const env = { LOGIN: 'a-login-password' };
+  const { stdout } = await runCommand([...line.split(' '), '--json', '--yes'], { cwd, env });
+  return JSON.parse(stdout) as Record<string, unknown>;
+}
+
+test('schemas/ is current (npm run schema writes it)', () => {
+  expect(readdirSync(folder).toSorted()).toEqual(schemaNames.map(schemaFile).toSorted());
+  for (const command of schemaNames)
+    expect(readFileSync(new URL(schemaFile(command), folder), 'utf8')).toBe(outputSchemaText(command));
+});
+
+test.each(schemaNames)('the schema of %s has the members of its declaration', (command) => {
+  const { properties } = outputSchema(command) as { properties: object };
+  const declared = commands.find(({ name }) => name === command)?.json;
+  expect(Object.keys(properties).slice(7)).toEqual(declared);
+});
+
+describe.each([
+  ['status', 'status'],
+  ['status', 'status h200-1'],
+  ['status', 'status rtx-box'],
+  ['status', 'status away'],
+  ['status', 'status h200-1/0'],
+  ['status', 'status --check'],
+  ['status', 'status --drift'],
+  ['status', 'status no-such-host'],
+  ['status', 'status --parallel none'],
+  ['plan', 'plan'],
+  ['plan', 'plan l40s-1 away'],
+  ['plan', 'plan no-such-host'],
+  ['version', 'version'],
+  ['version', 'version --check'],
+  ['inventory list', 'inventory list'],
+  ['inventory list', 'inventory list -i none.yaml'],
+] as const)('%s', (command, line) => {
+  test(`what ${line} prints is valid, and has no member that the schema lacks`, async () => {
+    const document = await printed(line);
+    for (const closed of [false, true]) {
+      const validate = new Ajv({ allErrors: true }).compile(outputSchema(command, { closed }));
+      validate(document);
+      expect(validate.errors ?? []).toEqual([]);
+    }
+  });
+});
+
+test('only the name of one host adds its detail', async () => {
+  const details = async (line: string) =>
+    ((await printed(line))['hosts'] as readonly object[]).map((host) => 'detail' in host);
+  expect(await details('status rtx-box')).toEqual([true]);
+  expect(await details('status rtx-box/0')).toEqual([false]);
+  expect(await details('status rtx-*')).toEqual([false]);
+  expect(await details('status h200-1 rtx-box')).toEqual([false, false]);
+});
+
+test('a wrong document is not valid', async () => {
+  const validate = new Ajv().compile(outputSchema('status'));
+  const document = await printed('status away');
+  expect(validate(document)).toBe(true);
+  expect(validate({ ...document, hosts: [{ host: 'a' }] })).toBe(false);
+  expect(validate({ ...document, schema: 2 })).toBe(false);
+  // A later release may add members, so that the published schema permits them.
+  const closed = new Ajv().compile(outputSchema('status', { closed: true }));
+  expect([validate, closed].map((check) => check({ ...document, later: 1 }))).toEqual([true, false]);
+});
