@@ -32,7 +32,7 @@ const table: Readonly<Record<keyof typeof calls, About>> = {
   },
   managedPools: {
     sample: calls.managedPools(),
-    when: '`setup`: the permissions of the token',
+    when: 'the permissions of the token: in `setup`, and in `plan` and `provision` before a host gets it',
     evidence: 'azure-devops-node-api',
   },
   listProjects: {
@@ -43,7 +43,7 @@ const table: Readonly<Record<keyof typeof calls, About>> = {
   createPool: { sample: calls.createPool('NAME'), when: 'creating a pool', evidence: contract },
   setAutoUpdate: {
     sample: calls.setAutoUpdate(1, false),
-    when: 'switching automatic agent updates off, in a pool that azp-fleet created; `setup` calls it for a pool that does not exist, to test write access',
+    when: 'switching automatic agent updates off, in a pool that azp-fleet created; for a pool that does not exist, to test write access: in `setup`, and before a host gets a token',
     evidence: `${contract}; Microsoft's Terraform provider`,
   },
   listAgents: {

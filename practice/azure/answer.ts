@@ -68,11 +68,16 @@ export const notFound: Reply = {
   html: '<html><body>404 - File or directory not found.</body></html>',
 };
 
+/** The methods that a read-only token may use. */
+const reading = new Set(['GET', 'HEAD', 'OPTIONS']);
+
 /** Returns the service's answer to a call below the organisation, in the version that the call requests. */
 export async function answer(caller: Caller, call: FakeCall, asked: string | undefined): Promise<Reply> {
   const login = await route(oauthRoutes, call);
   if (login !== undefined) return login;
   if (caller.kind === 'anonymous') return caller.reply;
+  if (caller.kind === 'client' && caller.writes !== undefined && !reading.has(call.method))
+    return caller.writes;
   const routes = routesOf(caller);
   if (call.method === 'OPTIONS') return (await route(routes, call)) ?? notFound;
   const location = locationOf(withoutSlash(call.path));

@@ -4,7 +4,12 @@ import type { Fake } from '../world/fake.ts';
 import { refusal, signInPage, type Reply } from './reply.ts';
 
 export type Caller =
-  | { readonly kind: 'client'; readonly by: 'token' | 'service-principal' }
+  | {
+      readonly kind: 'client';
+      readonly by: 'token' | 'service-principal';
+      /** The answer to every write, for which the token lacks the scope. */
+      readonly writes?: Reply;
+    }
   /** With the id of a job request: that job's worker, by the job's token. */
   | { readonly kind: 'agent'; readonly agentId: number; readonly requestId?: number }
   | { readonly kind: 'anonymous'; readonly reply: Reply };
@@ -58,6 +63,8 @@ const tenant = '00000000-0000-0000-0000-000000000000';
 
 function client(fake: Fake, by: 'token' | 'service-principal', unknown: Reply): Caller {
   if (fake.tokenState === 'valid') return { kind: 'client', by };
+  // A call beyond the scope of the token is answered like one with a wrong token.
+  if (fake.tokenState === 'read-only') return { kind: 'client', by, writes: unknown };
   if (fake.tokenState === 'revoked') return { kind: 'anonymous', reply: unknown };
   const message = 'Access Denied: The Personal Access Token used has expired.';
   const namespace = 'Microsoft.TeamFoundation.Framework.Server';

@@ -72,7 +72,7 @@ export const bodies = {
   }),
   /** Enough for an answer of many megabytes. */
   capabilities: z.strictObject({ count: natural.max(1_000_000) }),
-  token: z.strictObject({ state: z.enum(['valid', 'expired', 'revoked']) }),
+  token: z.strictObject({ state: z.enum(['valid', 'expired', 'revoked', 'read-only']) }),
   denied: z.strictObject({
     permissions: z.array(z.enum(['pools.create', 'pools.manage', 'queues.create', 'queues.authorize'])),
   }),

@@ -2,7 +2,8 @@ import type { Clock } from '../../../src/shared/base/clock.ts';
 import type { State } from './state.ts';
 
 export type Permission = 'pools.create' | 'pools.manage' | 'queues.create' | 'queues.authorize';
-export type TokenState = 'valid' | 'expired' | 'revoked';
+/** `read-only`: the scope "Agent Pools (Read)". */
+export type TokenState = 'valid' | 'expired' | 'revoked' | 'read-only';
 
 export interface LoggedRequest {
   readonly n: number;

@@ -296,7 +296,7 @@ function summary(plan: FleetPlan, { hosts, pools }: Unread = { hosts: 0, pools: 
     ...(hosts === 0 ? [] : [`${hostCount(hosts)} unreachable`]),
     ...(pools.length === 0
       ? []
-      : [`the ${pools.length === 1 ? 'pool' : 'pools'} ${pools.join(', ')} could not be read`]),
+      : [`the ${pools.length === 1 ? 'pool' : 'pools'} ${pools.join(', ')} cannot be used`]),
   ];
   const all = [...parts, ...unread].join(', ');
   if (hasChanges(plan)) return `Changes: ${all}.`;

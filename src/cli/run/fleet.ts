@@ -5,6 +5,7 @@ import { createAzureClient } from '../../shared/azure/create-client.ts';
 import { patCredential, servicePrincipalCredential } from '../../shared/azure/http/credential.ts';
 import { createFetch } from '../../shared/azure/http/proxy.ts';
 import type { RestOptions } from '../../shared/azure/http/rest.ts';
+import { createTokenPermissions, type TokenPermissions } from '../../shared/azure/token-permissions.ts';
 import { organizationUrl } from '../../shared/azure/url.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { defined } from '../../shared/base/objects.ts';
@@ -24,6 +25,7 @@ export interface OpenFleet extends OpenHosts {
   /** The PAT, or the service principal's secret. */
   readonly credential: Secret;
   readonly azure: AzureClient;
+  readonly permissions: TokenPermissions;
   /** Registry logins for the hosts; undefined if there are none, or for commands without a plan. */
   readonly registries: Secret | undefined;
   /** Webhook addresses by host; empty for commands without a plan. */
@@ -54,6 +56,7 @@ export async function openFleet(
   };
   const onPause = (server: string, ms: number) =>
     say(`${server} limits requests: waiting ${Math.ceil(ms / 1000)} s`);
+  const rest = restOptions(context, fleet, { secret: credential, caPem, onPause });
   return {
     fleet,
     hosts,
@@ -61,7 +64,8 @@ export async function openFleet(
     registries: undefined,
     webhooks: new Map(),
     caPem,
-    azure: createAzureClient(restOptions(context, fleet, { secret: credential, caPem, onPause })),
+    azure: createAzureClient(rest),
+    permissions: createTokenPermissions(rest),
     noteBy: (drawn) => {
       say = drawn;
     },

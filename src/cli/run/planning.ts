@@ -3,25 +3,28 @@ import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import type { ApplyOptions, ApplyTools, HostTools } from '../../fleet/apply/apply-tools.ts';
+import { findTokenGaps } from '../../fleet/apply/pools.ts';
 import type { FleetSurvey } from '../../fleet/apply/fleet-survey.ts';
 import { fromNetwork, type UploadSources } from '../../fleet/artifacts/upload-sources.ts';
 import { openBundle } from '../../fleet/bundle/archive.ts';
 import { fromBundle } from '../../fleet/bundle/from-bundle.ts';
 import type { GatheredFacts } from '../../fleet/facts/facts.ts';
+import { reading } from '../../fleet/facts/unread.ts';
 import { gatherFacts } from '../../fleet/facts/gather.ts';
 import type { HostSpec } from '../../fleet/inventory/fleet.ts';
 import { desiredOf } from '../../fleet/plan/desired.ts';
 import type { HostPlan } from '../../fleet/plan/fleet-plan.ts';
 import { planHost, type PlanOptions, questionFor, withSharedTexts } from '../../fleet/plan/plan.ts';
+import { blockedOf } from '../../fleet/apply/waves.ts';
 import { type FileArtifact, packedWith } from '../../fleet/steps/change.ts';
 import { allSteps } from '../../fleet/steps/all.ts';
-import { knownPools } from '../../fleet/steps/pool-names.ts';
 import type { AzureClient } from '../../shared/azure/client.ts';
 import { timestamp } from '../../shared/base/clock.ts';
 import type { Context } from '../../shared/base/context.ts';
 import type { Problem } from '../../shared/base/errors.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { defined } from '../../shared/base/objects.ts';
+import { valueOf } from '../../shared/base/reading.ts';
 import { quote } from '../../shared/base/shell.ts';
 import { version } from '../../shared/base/version.ts';
 import type { DrainCommand } from '../../shared/contract/drain.ts';
@@ -90,15 +93,30 @@ export async function openPlanning(
     ...defined({ included }),
   });
   const how = (facts: GatheredFacts, host: HostSpec): PlanOptions => ({
-    steps: knownPools(host, facts).some((pool) => blocked.has(pool)) ? withoutManager : allSteps,
+    steps: blockedOf({ host, facts }, blocked) === undefined ? allSteps : withoutManager,
     disturbOthers: input.options.flag('disturbOthers'),
   });
+  const getsToken = ({
+    host,
+    facts,
+  }: {
+    readonly host: HostSpec;
+    readonly facts: GatheredFacts;
+  }): boolean => {
+    const seen = valueOf(reading(facts, 'manager'));
+    return (
+      seen !== undefined &&
+      desired(host).credentialDigest?.(facts.machineId) !== seen.manager.credentialDigest
+    );
+  };
   const texts = new Map<string, string>();
   const tools: ApplyTools = {
     ...hostTools(context, input, open),
     plan: (facts, host, answers) =>
       withSharedTexts(planHost(facts, desired(host), how(facts, host), answers), texts),
     question: (facts, host, known) => questionFor(facts, desired(host), how(facts, host), known),
+    checkToken: async (hosts) =>
+      hosts.some(getsToken) ? findTokenGaps(open.azure, open.permissions, hosts) : new Map(),
     credential,
     ...defined({ registries }),
     webhooks,

@@ -1,5 +1,6 @@
 import type { CountedJob } from '../../shared/azure/pools/agents.ts';
 import type { Clock } from '../../shared/base/clock.ts';
+import type { Problem } from '../../shared/base/errors.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import type { DrainCommand } from '../../shared/contract/drain.ts';
@@ -42,6 +43,13 @@ export interface ApplyTools extends HostTools {
    * manager; a plan without them is not applied.
    */
   readonly plan: (facts: GatheredFacts, host: HostSpec, said?: Simulated) => HostPlan;
+  /**
+   * Returns pool → why agents could not be registered there, if one of these hosts would get another token. Absent: no token, or it
+   * was tried.
+   */
+  readonly checkToken?: (
+    hosts: readonly { readonly host: HostSpec; readonly facts: GatheredFacts }[],
+  ) => Promise<ReadonlyMap<string, Problem>>;
   /** Creates the host's pools that were announced without a name, before its manager starts. Absent: no Azure DevOps. */
   readonly poolsReady?: (host: HostSpec, facts: GatheredFacts) => Promise<void>;
   /** Jobs on agents that the plan removes: while there are any, nothing is changed. Absent: they do not matter. */

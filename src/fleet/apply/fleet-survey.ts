@@ -2,7 +2,7 @@ import type { AzureClient } from '../../shared/azure/client.ts';
 import { findAgents } from '../../shared/azure/pools/agents.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { valueOf } from '../../shared/base/reading.ts';
-import { FleetError } from '../../shared/base/errors.ts';
+import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import { timestamp, type Clock } from '../../shared/base/clock.ts';
 import type { DrainCommand } from '../../shared/contract/drain.ts';
 import { agentsOf, poolsInUse } from '../../shared/contract/status.ts';
@@ -67,9 +67,15 @@ export async function surveyFleet(
     fleet.projects,
   );
   const { held, ...names } = await findHeldNames(client, reached, tools.clock);
+  const refused = (await tools.checkToken?.(reached)) ?? new Map<string, Problem>();
   const pools = {
-    changes: [...first.changes, ...rest.changes, ...planLaterPools(waiting(reached)), ...planTakeOvers(held)],
-    blocked: new Map([...names.blocked, ...first.blocked, ...rest.blocked]),
+    changes: [
+      ...first.changes,
+      ...rest.changes,
+      ...planLaterPools(waiting(reached)),
+      ...planTakeOvers(held),
+    ].filter(({ action }) => !refused.has(action.kind === 'name-later' ? action.pattern : action.pool)),
+    blocked: new Map([...refused, ...names.blocked, ...first.blocked, ...rest.blocked]),
   };
   options.onPools(pools);
   for (const problem of [...distinct(pools.blocked), ...refusedTakeOvers(held)])

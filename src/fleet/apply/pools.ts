@@ -1,12 +1,14 @@
 import type { AzureClient, Pool } from '../../shared/azure/client.ts';
 import { readPoolState, requireProject } from '../../shared/azure/pools/overview.ts';
+import type { TokenPermissions } from '../../shared/azure/token-permissions.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
+import { poolsOf } from '../../shared/contract/slots.ts';
 import { mayBecome } from '../inventory/pool-pattern.ts';
 import { planPools, type FleetChange } from '../plan/pools.ts';
 import { knownPools } from '../steps/pool-names.ts';
 import type { ApplyTools } from './apply-tools.ts';
 import type { EventSink } from './events.ts';
-import type { HostsSurvey } from './survey.ts';
+import type { HostsSurvey, Reached } from './survey.ts';
 
 /** The fleet part of a plan, pool by pool: one pool that cannot be read or changed does not stop the others. */
 export interface PoolsPlan {
@@ -137,4 +139,47 @@ function notAnnounced(host: string, pool: string): FleetError {
     what: `stopped before the manager starts: its agents would register in pool ${pool}, which was not announced`,
     next: 'run it again without a saved plan, and confirm the new plan',
   });
+}
+
+/**
+ * Returns pool → why agents could not be registered there with the token, by its scope and the role of its user. Changes nothing. A
+ * pool that does not exist belongs to the user who creates it.
+ */
+export async function findTokenGaps(
+  client: Pick<AzureClient, 'listPools'>,
+  permissions: Pick<TokenPermissions, 'managedPools' | 'mayWritePools'>,
+  hosts: readonly Pick<Reached, 'host' | 'facts'>[],
+): Promise<ReadonlyMap<string, Problem>> {
+  const pools = new Set(hosts.flatMap(({ host, facts }) => [...poolsOf(host), ...knownPools(host, facts)]));
+  const ofAll = (problem: Problem) => new Map([...pools].map((pool) => [pool, problem]));
+  try {
+    if ((await permissions.mayWritePools()) === false) return ofAll(readOnly);
+    const managed = await permissions.managedPools();
+    const existing = await client.listPools();
+    const isIn = (names: readonly string[], pool: string): boolean =>
+      names.some((name) => name.toLowerCase() === pool.toLowerCase());
+    const names = existing.map(({ name }) => name);
+    const foreign = [...pools].filter((pool) => isIn(names, pool) && !isIn(managed, pool));
+    return new Map(foreign.map((pool) => [pool, notAdministered(pool)]));
+  } catch (error) {
+    return ofAll(problemOf(error));
+  }
+}
+
+const readOnly: Problem = {
+  code: 'azure.permission',
+  step: 'pool',
+  what: 'the token may not register agents, so no host gets it',
+  expected: 'the scope "Agent Pools (Read & manage)"',
+  next: 'give the token the scope "Agent Pools (Read & manage)", or put one that has it where "token:" of the inventory points, then run again',
+};
+
+function notAdministered(pool: string): Problem {
+  return {
+    code: 'azure.permission',
+    step: 'pool',
+    what: `the user of the token does not administer pool ${pool}, so no host gets it`,
+    expected: 'the role Administrator of the pool',
+    next: `make the user Administrator of the pool (Organization settings > Agent pools > ${pool} > Security), then run again`,
+  };
 }

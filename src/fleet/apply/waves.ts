@@ -3,6 +3,7 @@ import pLimit from 'p-limit';
 import type { Problem } from '../../shared/base/errors.ts';
 import { shareOf } from '../../shared/base/quantities.ts';
 import type { DrainCommand } from '../../shared/contract/drain.ts';
+import { poolsOf } from '../../shared/contract/slots.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
 import type { WaveLimits, HostSpec } from '../inventory/fleet.ts';
 import { foldNames } from '../inventory/fold-names.ts';
@@ -311,12 +312,12 @@ export function wavesOf(
   });
 }
 
-/** Returns why the host cannot get a manager now, if so. */
+/** Returns why the host cannot get a manager now, if so: for one of its pools, by name or by pattern. */
 export function blockedOf(
   { host, facts }: Pick<Survey, 'host' | 'facts'>,
   blocked: ReadonlyMap<string, Problem>,
 ): Problem | undefined {
-  return knownPools(host, facts)
+  return [...poolsOf(host), ...knownPools(host, facts)]
     .map((pool) => blocked.get(pool))
     .find((problem) => problem !== undefined);
 }

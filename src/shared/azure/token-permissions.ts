@@ -8,7 +8,10 @@ export interface TokenPermissions {
   listProjects(): Promise<readonly string[] | undefined>;
   /** Names of the pools that the token's user administers. */
   managedPools(): Promise<readonly string[]>;
-  /** Whether the token's scope allows writing to agent pools; undefined when the server does not report it. */
+  /**
+   * Whether the token's scope allows writing to agent pools; undefined when the server does not report it. Calls beyond the scope are
+   * answered like those with a wrong token; a refusal for lack of a role reports nothing about the scope.
+   */
   mayWritePools(): Promise<boolean | undefined>;
 }
 
@@ -39,7 +42,8 @@ export function createTokenPermissions(options: RestOptions): TokenPermissions {
         return undefined;
       } catch (error) {
         if (hasCode(error, 'azure.not-found')) return true;
-        if (isRefusal(error)) return false;
+        if (hasCode(error, 'azure.auth')) return false;
+        if (hasCode(error, 'azure.permission')) return undefined;
         throw error;
       }
     },

@@ -146,13 +146,13 @@ describe('hosts and pools that could not be read', () => {
   it('are counted separately', () => {
     expect(unread(plan(host('one')), 1)).toBe('No changes: 1 host up to date, 1 host unreachable.\n');
     expect(unread(plan(host('one', change('a'))), 2, 'big')).toContain(
-      'Changes: 1 on 1 host, 2 hosts unreachable, the pool big could not be read.\n',
+      'Changes: 1 on 1 host, 2 hosts unreachable, the pool big cannot be used.\n',
     );
   });
 
   it('are reported as "No plan" if no host could be read', () => {
     expect(unread(plan(), 3, 'big', 'small')).toBe(
-      'No plan: 3 hosts unreachable, the pools big, small could not be read.\n',
+      'No plan: 3 hosts unreachable, the pools big, small cannot be used.\n',
     );
   });
 });
