@@ -52,5 +52,6 @@ export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
   'agents.stopping': ['… is still being stopped'],
   'agents.waiting': ['waiting'],
   drained: ['drained by …'],
+  'drain.left': ['the host stays drained', 'slots stay drained'],
   'manager.failed': ['…'],
 };

@@ -106,9 +106,9 @@ async function recordClient(): Promise<void> {
   const manager = createManagerClient(server.agent, 'h200-1');
   await manager.status();
   await manager.drain({ reason: 'fan' });
-  await manager.undrain();
+  await manager.undrain({ slots: [] });
   await manager.drain({ reason: 'fan', owner: 'ann@laptop' }, ['0']);
-  await manager.undrain(['0']);
+  await manager.undrain({ slots: ['0'] });
   await manager.drain({ reason: 'restart Docker', owner: 'ann@laptop', run: 'run-1' });
   await manager.undrainRun('run-1');
   await manager.adopt(['0']);

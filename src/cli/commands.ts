@@ -501,10 +501,15 @@ const slotCommands: readonly CommandSpec[] = [
       { flags: '--wait', description: 'wait until no job runs' },
       { flags: '--drain-timeout <duration>', description: 'with --wait: how long at most', default: '4h' },
       { flags: '--reason <text>', description: 'shown in status and on the agent in Azure DevOps' },
+      {
+        flags: '--until <time>',
+        description: 'ends by itself at this local time, today or tomorrow: 18:00',
+      },
     ],
     examples: [
       ['azp-fleet drain h200-1 --wait', 'before maintenance'],
       ['azp-fleet drain h200-1/3 --reason "fan"', 'one slot'],
+      ['azp-fleet drain h200-1 --until 18:00', 'ends by itself'],
     ],
     json: ['hosts'],
     load: async () => (await import('./commands/managers.ts')).runDrain,
@@ -513,13 +518,17 @@ const slotCommands: readonly CommandSpec[] = [
     name: 'undrain',
     group: 'Change',
     summary: 'let agents take jobs again',
+    description:
+      'Ends your own drains, and those of interrupted runs. Where another drain remains, it says whose, and exits 1.',
     positionals: '[targets...]',
     options: [
       { flags: '--slot <slot>', description: 'only this slot of each host; repeatable', repeat: true },
+      { flags: '--of <user>', description: "end this user's drains, not your own" },
     ],
     examples: [
       ['azp-fleet undrain h200-1', 'all its slots'],
       ['azp-fleet undrain h200-1/3', 'one slot'],
+      ['azp-fleet undrain h200-1 --of ann', "ann's drains"],
     ],
     json: ['hosts'],
     load: async () => (await import('./commands/managers.ts')).runUndrain,

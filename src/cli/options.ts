@@ -87,6 +87,27 @@ export class Options {
     });
   }
 
+  /** Returns the next `18:00` in the time zone of this machine, and whether that is tomorrow. `now`: milliseconds since the epoch. */
+  timeOfDay(name: string, now: number): { readonly at: Date; readonly isTomorrow: boolean } | undefined {
+    const text = this.string(name);
+    if (text === undefined) return undefined;
+    const [, hours, minutes] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
+    if (hours !== undefined && minutes !== undefined) {
+      const at = new Date(now);
+      at.setHours(Number(hours), Number(minutes), 0, 0);
+      const isTomorrow = at.getTime() <= now;
+      if (isTomorrow) at.setDate(at.getDate() + 1);
+      return { at, isTomorrow };
+    }
+    throw usageError({
+      code: 'usage.option',
+      what: `--${kebab(name)} is not a time of day`,
+      expected: 'hours and minutes, e.g. 18:00',
+      seen: text,
+      next: useExpected,
+    });
+  }
+
   /** Returns `2` or `25%`. `least`: the smallest valid number or percentage. */
   share(name: string, { least }: { readonly least: number }): Share | undefined {
     const text = this.string(name);

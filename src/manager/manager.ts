@@ -5,7 +5,7 @@ import { type ImageConfig, sourceName } from '../shared/contract/config.ts';
 import { Labels } from '../shared/contract/paths.ts';
 import type { ManagerStatus } from '../shared/contract/status.ts';
 import { isUp, type OwnContainer } from '../shared/engine/engine.ts';
-import { drainsOf, everySlot, namedAdopted } from './slots/drains.ts';
+import { drainsOf, everySlot, namedAdopted, withoutEnded } from './slots/drains.ts';
 import { causeOf, isExternal } from './causes.ts';
 import { isUnproven, afterSuccess, provenOf, recordOf, withRecord } from './image/choice.ts';
 import { isOurs } from './pool/agents.ts';
@@ -94,6 +94,7 @@ export class Manager {
 
   async #pass(): Promise<void> {
     const hasChanged = this.#book.changedSince();
+    await this.#endDrains();
     await this.#runs.refresh();
     await this.#nameAdopted();
     const { slots, containers } = this.#runs.decidable(this.slots(), (slot) => this.#isOffline(slot));
@@ -123,6 +124,17 @@ export class Manager {
       );
     }
     this.#failures.end();
+  }
+
+  /** Ends drains whose time is over. A write that fails is repeated: memory has it. */
+  async #endDrains(): Promise<void> {
+    const { state, clock, log } = this.#tools;
+    const { drain } = state.value;
+    const now = clock.wall();
+    if (withoutEnded(drain, now) === drain) return;
+    await state.note((latest) => ({ drain: withoutEnded(latest.drain, now) }));
+    log.log('info', 'drains ended at their time');
+    this.#watches.pools.readSoon();
   }
 
   /** True when the runs are listed, and there is none. */

@@ -273,7 +273,7 @@ async function serveManager(socket: string, begun: ManagerStatus): Promise<Serve
       const { slots = [], ...mark } = body === '' ? {} : (JSON.parse(body) as Partial<DrainOrder>);
       const unknown = slots.find((name) => !known.includes(name));
       if (unknown !== undefined) return response.writeHead(400).end(JSON.stringify(noSlot(unknown, known)));
-      if (path === 'POST /v1/undrain')
+      if (path === 'POST /v1/undrain-own')
         status = { ...begun, drained: false, drains: [], slots: begun.slots.map(working) };
       if (path === 'POST /v1/drain')
         status = { ...begun, drained: true, drains: [{ ...drained, reason: mark.reason ?? '' }] };

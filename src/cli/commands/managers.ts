@@ -6,7 +6,8 @@ import { foldNames } from '../../fleet/inventory/fold-names.ts';
 import { everyHost, readTargets, type Targets } from '../../fleet/inventory/select.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { FleetError, usageError } from '../../shared/base/errors.ts';
-import { type Drain, drainLine } from '../../shared/contract/drain.ts';
+import { defined } from '../../shared/base/objects.ts';
+import { type Drain, drainLine, minuteOf, stillDrained } from '../../shared/contract/drain.ts';
 import {
   occupied,
   type ManagerStatus,
@@ -17,6 +18,7 @@ import { confirm } from '../ask.ts';
 import type { CommandInput } from '../command.ts';
 import { alike } from '../render/alike.ts';
 import { requestedOutput, say } from '../render/lines.ts';
+import { warn } from '../render/problem.ts';
 import { columns } from '../render/table.ts';
 import { declined, type Result } from '../result.ts';
 import { ownerName } from '../run/hosts.ts';
@@ -29,16 +31,49 @@ export async function runDrain(context: Context, input: CommandInput): Promise<R
   const { options } = input;
   if (!(await agreesToAll(context, input, 'Drain every host of the inventory?'))) return declined;
   const targets = readTargets(input.positionals);
-  const order = { reason: options.string('reason') ?? '', owner: ownerName(context) };
+  const until = endOf(context, input);
+  const order = { reason: options.string('reason') ?? '', owner: ownerName(context), ...defined({ until }) };
   const deadline = context.clock.monotonic() + (options.duration('drainTimeout') ?? 0);
+  const wait = options.flag('wait') ? { deadline, until } : undefined;
   const answers = await askEach(context, input, targets.hosts, async (manager, host) => {
     const chosen = await chosenSlots(manager, host, targets, input);
     await manager.drain(order, chosen);
-    const wait = options.flag('wait');
-    const status = await (wait ? settled(host.name, manager, chosen, deadline, context) : manager.status());
+    const status = await (wait === undefined
+      ? manager.status()
+      : settled(host.name, manager, chosen, wait, context));
+    const isKept =
+      hasEnded(until, Date.parse(status.at)) || status.drains.some((drain) => drain.until === until);
+    if (until !== undefined && !isKept) throw withoutEnd(host.name, status.version);
     return { ...status, chosen };
   });
   return answered(answers, (host, status) => drainText(host, status, status.chosen));
+}
+
+/** Returns when the drain ends, as ISO 8601; says so if that is tomorrow. */
+function endOf({ clock, stderr }: Context, { options }: CommandInput): string | undefined {
+  const end = options.timeOfDay('until', clock.wall());
+  if (end === undefined) return undefined;
+  const until = end.at.toISOString();
+  if (end.isTomorrow && !options.flag('json'))
+    warn(stderr, {
+      what: `${options.string('until')} is past today: the drain ends tomorrow, ${minuteOf(until)}`,
+    });
+  return until;
+}
+
+function hasEnded(until: string | undefined, now: number): boolean {
+  return until !== undefined && Date.parse(until) <= now;
+}
+
+/** A manager of the release before drains without an end. */
+function withoutEnd(host: string, version: string): FleetError {
+  return new FleetError({
+    code: 'manager.release',
+    host,
+    step: 'manager',
+    what: `the manager is ${version}, which does not end drains: it stays drained`,
+    next: `run "azp-fleet provision ${host}" and drain again, or run "azp-fleet undrain ${host}" later`,
+  });
 }
 
 /** Returns the slots of a host that the command line names, by its target or by --slot; none: the whole host. */
@@ -57,20 +92,25 @@ async function settled(
   host: string,
   manager: ManagerClient,
   slots: readonly string[],
-  deadline: number,
+  { deadline, until }: { readonly deadline: number; readonly until: string | undefined },
   context: Context,
 ): Promise<ManagerStatus> {
   for (;;) {
     const status = await manager.status();
     const left = occupied(status).filter(({ slot }) => slots.length === 0 || slots.includes(slot));
     if (left.length === 0) return status;
-    if (context.clock.monotonic() >= deadline) {
+    const isOver = hasEnded(until, context.clock.wall());
+    if (isOver || context.clock.monotonic() >= deadline) {
       throw new FleetError({
         code: 'drain.timeout',
         step: 'manager',
-        what: 'jobs still run; the slots stay drained and take no new jobs',
+        what: isOver
+          ? 'jobs still ran when the drain ended; the slots take jobs again'
+          : 'jobs still run; the slots stay drained and take no new jobs',
         seen: left.map(({ slot, job }) => `slot ${slot}${job === undefined ? '' : `: ${job}`}`).join(', '),
-        next: `run it again to continue waiting, or undo it with "azp-fleet undrain ${host}"`,
+        next: isOver
+          ? 'drain again with a later --until, or without it'
+          : `run it again to continue waiting, or undo it with "azp-fleet undrain ${host}"`,
       });
     }
     await pause(pollMs, context.signal, 'the slots stay drained');
@@ -82,13 +122,23 @@ export async function runUndrain(context: Context, input: CommandInput): Promise
   if (!(await agreesToAll(context, input, 'Let every host of the inventory take jobs again?')))
     return declined;
   const targets = readTargets(input.positionals);
+  const of = input.options.string('of');
+  if (of === '')
+    throw usageError({
+      code: 'usage.option',
+      what: '--of names no user',
+      next: 'use a user that status names: for ann@laptop, --of ann',
+    });
   const answers = await askEach(context, input, targets.hosts, async (manager, host) => {
     const chosen = await chosenSlots(manager, host, targets, input);
     const { drains: before } = await manager.status();
-    await manager.undrain(chosen);
+    const order = { slots: chosen, owner: ownerName(context), ...defined({ of }) };
+    await manager.undrain(order);
     const status = await manager.status();
     const left = new Set(status.drains.map((drain) => JSON.stringify(drain)));
     const ended = before.filter((drain) => !left.has(JSON.stringify(drain)));
+    const problem = stillDrained(host.name, order, { drains: status.drains, ended: ended.length });
+    if (problem !== undefined) throw new FleetError(problem);
     return { ...status, ended, chosen };
   });
   return answered(answers, (host, status) => undrainText(host, status, status.chosen));

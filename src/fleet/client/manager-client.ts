@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { FleetError } from '../../shared/base/errors.ts';
 import { foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
-import type { DrainOrder } from '../../shared/contract/drain.ts';
+import { type DrainOrder, isEndedBy, type UndrainOwnOrder } from '../../shared/contract/drain.ts';
 import { readRefusal } from '../../shared/contract/refusal.ts';
 import {
   ourRelease,
@@ -19,7 +19,8 @@ export interface ManagerClient {
   status(): Promise<ManagerStatus>;
   /** Drains slots: running jobs continue, no more jobs are accepted. No slots: the whole host. */
   drain(order: Omit<DrainOrder, 'slots'>, slots?: readonly string[]): Promise<void>;
-  undrain(slots?: readonly string[]): Promise<void>;
+  /** Ends the drains of one person, and of interrupted runs. */
+  undrain(order: UndrainOwnOrder): Promise<void>;
   /** Ends only the drain of this run. */
   undrainRun(run: string): Promise<void>;
   /** Tries once to take over the agent names of these slots from another owner. */
@@ -118,7 +119,18 @@ export function createManagerClient(
     },
     drain: async (order, slots) => void (await call('POST', '/v1/drain', { ...order, ...slotsOf(slots) })),
     undrainRun: async (run) => void (await call('POST', '/v1/undrain', { run })),
-    undrain: async (slots) => void (await call('POST', '/v1/undrain', slotsOf(slots))),
+    undrain: async ({ slots, ...by }) => {
+      await checkRelease();
+      try {
+        await send('POST', '/v1/undrain-own', { ...by, ...slotsOf(slots) });
+      } catch (error) {
+        if (!isUnknownCall(error)) throw error;
+        const status = read(await send('GET', '/v1/status'), readStatus);
+        if (!status.drains.every((drain) => isEndedBy({ slots, ...by }, drain)))
+          throw endsAll(host, status.version);
+        await call('POST', '/v1/undrain', slotsOf(slots));
+      }
+    },
     repaired: async (gpu) => void (await call('POST', '/v1/repaired', { gpu })),
     testWebhook: async () => void (await call('POST', '/v1/webhook')),
     adopt: async (slots) => void (await call('POST', '/v1/adopt', { slots })),
@@ -186,14 +198,28 @@ function unsupportedCall(
   ours: Release,
   error: unknown,
 ): unknown {
-  const isUnknown = error instanceof FleetError && error.problem.code === 'control.not-found';
-  if (!isUnknown || protocol >= ours.protocol) return error;
+  if (!isUnknownCall(error) || protocol >= ours.protocol) return error;
   return new FleetError({
     code: 'manager.release',
     host,
     step: 'manager',
     what: `the manager on ${host} is ${version}, which does not support this`,
     next: `run "azp-fleet provision ${host}"`,
+  });
+}
+
+function isUnknownCall(error: unknown): boolean {
+  return error instanceof FleetError && error.problem.code === 'control.not-found';
+}
+
+/** A manager of the release before ends all drains of a place, whoever asks. */
+function endsAll(host: string, version: string): FleetError {
+  return new FleetError({
+    code: 'manager.release',
+    host,
+    step: 'manager',
+    what: `the manager on ${host} is ${version}, which would also end other drains; no drain ended`,
+    next: `run "azp-fleet provision ${host}", then run it again`,
   });
 }
 

@@ -4,9 +4,22 @@ import { dirname } from 'node:path';
 import { defined, isObject } from '../../shared/base/objects.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import { foreignJson, foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
-import type { DrainOrder, UndrainOrder } from '../../shared/contract/drain.ts';
+import {
+  type DrainOrder,
+  isEndedBy,
+  type UndrainOrder,
+  type UndrainOwnOrder,
+} from '../../shared/contract/drain.ts';
 import type { ManagerStatus } from '../../shared/contract/status.ts';
-import { everySlot, withAdopted, withDrain, withoutDrain } from '../slots/drains.ts';
+import type { State } from '../state.ts';
+import {
+  drainsOf,
+  everySlot,
+  withAdopted,
+  withDrain,
+  withoutDrain,
+  withoutOwnDrain,
+} from '../slots/drains.ts';
 import { diagnosticsText, newestFirst } from '../runs/run-store.ts';
 import { checkNames } from '../slots/resolve.ts';
 import { withoutRejections } from '../image/choice.ts';
@@ -31,6 +44,7 @@ export interface ControlHandlers {
   diagnostics(slot: string, run: string | undefined): Promise<string>;
   drain(order: DrainOrder): Promise<unknown>;
   undrain(order: UndrainOrder): Promise<unknown>;
+  undrainOwn(order: UndrainOwnOrder): Promise<unknown>;
   adopt(order: { readonly slots: readonly string[] }): Promise<unknown>;
   /** `gpu`: PCI address, or `all`. */
   repaired(order: { readonly gpu: string }): Promise<unknown>;
@@ -107,6 +121,7 @@ async function route(handlers: ControlHandlers, request: IncomingMessage): Promi
           owner: text(body['owner']),
           run: text(body['run']),
           command: text(body['command']),
+          until: time(body['until']),
         }),
       });
     }
@@ -115,6 +130,13 @@ async function route(handlers: ControlHandlers, request: IncomingMessage): Promi
       return handlers.undrain({
         slots: names(body['slots']),
         ...defined({ run: text(body['run']) }),
+      });
+    }
+    case 'POST /v1/undrain-own': {
+      const body = await readBody(request);
+      return handlers.undrainOwn({
+        slots: names(body['slots']),
+        ...defined({ owner: text(body['owner']), of: text(body['of']) }),
       });
     }
     case 'POST /v1/adopt':
@@ -157,6 +179,12 @@ function names(value: unknown): readonly string[] {
 
 function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function time(value: unknown): string | undefined {
+  const given = text(value);
+  if (given !== undefined && Number.isNaN(Date.parse(given))) throw bad('until is not an ISO 8601 time');
+  return given;
 }
 
 function number(value: string | null, otherwise: number): number {
@@ -263,7 +291,10 @@ function drainHandlers(
   paths: WorkPaths,
   known: () => readonly string[],
   changed: () => ManagerStatus,
-): Pick<ControlHandlers, 'drain' | 'undrain'> {
+): Pick<ControlHandlers, 'drain' | 'undrain' | 'undrainOwn'> {
+  /** Returns the work of a run that drained the host for a change, and may still be in progress. */
+  const workOfRun = async (): Promise<CurrentWork | undefined> =>
+    tools.state.value.drain.provision === undefined ? undefined : currentWork(paths, tools.command);
   return {
     async drain(order) {
       await tools.state.update((state) => ({
@@ -274,12 +305,21 @@ function drainHandlers(
     },
     async undrain(order) {
       const endsAll = order.run === undefined && order.slots.length === 0;
-      // The host is drained for a change by `provision`, which may still be in progress.
-      if (endsAll && tools.state.value.drain.provision !== undefined) {
-        const work = await currentWork(paths, tools.command);
-        if (work !== undefined) throw changeInProgress(work);
-      }
+      const work = endsAll ? await workOfRun() : undefined;
+      if (work !== undefined) throw changeInProgress(work);
       await tools.state.update((state) => ({ drain: withoutDrain(state.drain, order, known()) }));
+      tools.log.log('info', 'undrain', { ...order });
+      return changed();
+    },
+    async undrainOwn(order) {
+      const work = await workOfRun();
+      const after = ({ drain }: State) => withoutOwnDrain(drain, order, known(), work === undefined);
+      const isRuns = drainsOf(tools.state.value.drain).some(
+        (drain) => drain.run !== undefined && isEndedBy(order, drain),
+      );
+      if (work !== undefined && isRuns && after(tools.state.value) === tools.state.value.drain)
+        throw changeInProgress(work);
+      await tools.state.update((state) => ({ drain: after(state) }));
       tools.log.log('info', 'undrain', { ...order });
       return changed();
     },

@@ -8,7 +8,8 @@ Usage
   azp-fleet-manager run --url URL --pool POOL --token-file FILE [options]
   azp-fleet-manager status | runs [SLOT]     (these and the next lines call the running manager)
   azp-fleet-manager logs SLOT [--tail LINES] | logs SLOT --diag [--run ID]
-  azp-fleet-manager drain [SLOT…] [--reason TEXT] | undrain [SLOT… | --run ID] | adopt [SLOT…]
+  azp-fleet-manager drain [SLOT…] [--reason TEXT] | undrain [SLOT…] [--of USER] | undrain --run ID
+  azp-fleet-manager adopt [SLOT…]
   azp-fleet-manager repaired [--gpu ADDRESS]
   azp-fleet-manager webhook                  (sends a test message)
   azp-fleet-manager version
@@ -62,6 +63,7 @@ export const options = {
   diag: { type: 'boolean' },
   run: { type: 'string' },
   gpu: { type: 'string' },
+  of: { type: 'string' },
   help: { type: 'boolean', short: 'h' },
 } as const;
 
@@ -99,7 +101,7 @@ const commands: Readonly<Record<string, Shape>> = {
   runs: { options: [], slots: 1 },
   logs: { options: ['tail', 'diag', 'run'], slots: 1 },
   drain: { options: ['reason'], slots: Number.POSITIVE_INFINITY },
-  undrain: { options: ['run'], slots: Number.POSITIVE_INFINITY },
+  undrain: { options: ['run', 'of'], slots: Number.POSITIVE_INFINITY },
   adopt: { options: [], slots: Number.POSITIVE_INFINITY },
   repaired: { options: ['gpu'], slots: 0 },
   webhook: { options: [], slots: 0 },

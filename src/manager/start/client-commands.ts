@@ -1,9 +1,11 @@
 import { hostname } from 'node:os';
 import { env } from 'node:process';
 import { defined } from '../../shared/base/objects.ts';
-import { usageError } from '../../shared/base/errors.ts';
+import { FleetError, usageError } from '../../shared/base/errors.ts';
 import { foreignLines, escapeHidden } from '../../shared/base/foreign-text.ts';
 import { currentUser } from '../../shared/base/user.ts';
+import { stillDrained, type UndrainOwnOrder } from '../../shared/contract/drain.ts';
+import type { ManagerStatus } from '../../shared/contract/status.ts';
 import { ask } from '../serve/control.ts';
 import type { Invocation } from './arguments.ts';
 
@@ -48,13 +50,25 @@ export async function runClient(
       await ask(socket, { method: 'POST', path: '/v1/webhook' });
       return 'the webhook accepted a test message\n';
     case 'undrain':
-    case 'adopt': {
-      const body = defined({ slots, run: values.run });
-      return pretty(await ask(socket, { method: 'POST', path: `/v1/${command}`, body }));
-    }
+      if (values.run === undefined)
+        return undrained(socket, { slots, owner: caller(), ...defined({ of: values.of }) });
+      return pretty(await ask(socket, { method: 'POST', path: '/v1/undrain', body: { run: values.run } }));
+    case 'adopt':
+      return pretty(await ask(socket, { method: 'POST', path: '/v1/adopt', body: { slots } }));
     default:
       throw usage(command === '' ? 'a command is missing' : `there is no command ${command}`);
   }
+}
+
+/** Ends the caller's drains; rejects if the host or slots stay drained. */
+async function undrained(socket: string, order: UndrainOwnOrder): Promise<string> {
+  const before = JSON.parse(await ask(socket, { method: 'GET', path: '/v1/status' })) as ManagerStatus;
+  const answer = await ask(socket, { method: 'POST', path: '/v1/undrain-own', body: order });
+  const { host, drains } = JSON.parse(answer) as ManagerStatus;
+  const ended = Math.max(0, before.drains.length - drains.length);
+  const problem = stillDrained(host, order, { drains, ended });
+  if (problem !== undefined) throw new FleetError(problem);
+  return pretty(answer);
 }
 
 /** Returns the caller, `ann@h200-1`; with sudo, the user who ran it. */

@@ -1,3 +1,4 @@
+import type { Problem } from '../base/errors.ts';
 import { quote } from '../base/shell.ts';
 
 /** A drain: the host, or one of its slots, accepts no jobs. */
@@ -9,6 +10,8 @@ export interface DrainEntry {
   readonly owner?: string;
   /** The run that drained it and ends the drain; absent: drained by a user. */
   readonly run?: string;
+  /** ISO 8601: when the manager ends it; absent: it has no end. */
+  readonly until?: string;
   /** The command of that run; absent: a user's drain, or one of an earlier release. */
   readonly command?: string;
 }
@@ -30,6 +33,7 @@ export interface DrainOrder {
   readonly owner?: string;
   readonly run?: string;
   readonly command?: string;
+  readonly until?: string;
 }
 
 /** The body of `POST /v1/undrain`; each member may be absent in it. */
@@ -38,6 +42,52 @@ export interface UndrainOrder {
   readonly slots: readonly string[];
   /** Only the drain of this run ends. */
   readonly run?: string;
+}
+
+/** The body of `POST /v1/undrain-own`; each member may be absent in it. */
+export interface UndrainOwnOrder {
+  /** None: the drains of the host and of all slots. */
+  readonly slots: readonly string[];
+  /** Who asks; its drains end, those of runs, and those without an owner. */
+  readonly owner?: string;
+  /** Only the drains of this login end. */
+  readonly of?: string;
+}
+
+/** Returns the login of an owner: a person's drains are one person's on every machine. Pure. */
+export function loginOf(owner: string): string {
+  return owner.replace(/@[^@]*$/, '');
+}
+
+/** Tells whether the order ends this drain. Pure. */
+export function isEndedBy({ slots, owner, of }: UndrainOwnOrder, drain: Drain): boolean {
+  if (slots.length > 0 && (drain.slot === undefined || !slots.includes(drain.slot))) return false;
+  if (of !== undefined)
+    return (
+      drain.run === undefined && drain.owner !== undefined && [drain.owner, loginOf(drain.owner)].includes(of)
+    );
+  if (drain.run !== undefined || drain.owner === undefined) return true;
+  return owner !== undefined && loginOf(drain.owner) === loginOf(owner);
+}
+
+/** Returns the problem of slots that an undrain leaves drained: by whom, and how to end that. None: undefined. Pure. */
+export function stillDrained(
+  host: string,
+  { slots }: UndrainOwnOrder,
+  { drains, ended }: { readonly drains: readonly Drain[]; readonly ended: number },
+): Problem | undefined {
+  const left = drains.filter(({ slot }) => slot === undefined || slots.length === 0 || slots.includes(slot));
+  if (left.length === 0) return undefined;
+  const done = ended === 0 ? 'no drain ended' : `${ended} ${ended === 1 ? 'drain' : 'drains'} ended`;
+  const what = left.some(({ slot }) => slot === undefined) ? 'the host stays drained' : 'slots stay drained';
+  return {
+    code: 'drain.left',
+    host,
+    step: 'manager',
+    what: `${done}; ${what}`,
+    seen: left.map(drainLine).join('\n'),
+    next: [...new Set(left.map((drain) => drainEnd(drain, host)))].join('; '),
+  };
 }
 
 /** Shown characters of a run's id. */
@@ -59,7 +109,9 @@ export function drainLine(drain: Drain): string {
 export function drainNote(drain: Drain): string {
   const at = minuteOf(drain.at);
   const since = at === undefined ? '' : `, since ${at}`;
-  return `${drain.slot === undefined ? '' : `slot ${drain.slot} `}${drainedBy(drain)}${since}`;
+  const end = minuteOf(drain.until ?? '');
+  const until = end === undefined ? '' : `, until ${end}`;
+  return `${drain.slot === undefined ? '' : `slot ${drain.slot} `}${drainedBy(drain)}${since}${until}`;
 }
 
 /** Returns the drains by runs. Pure. */
@@ -72,12 +124,13 @@ export function isResumedBy(command: DrainCommand, drain: DrainEntry): boolean {
   return drain.run !== undefined && (drain.command ?? command) === command;
 }
 
-/** Returns the next action that ends a drain of this host. Pure. */
+/** Returns the next action that ends a drain of this host, whoever reads it. Pure. */
 export function drainEnd(drain: Drain, host: string): string {
+  if (drain.run !== undefined)
+    return `wait for that run to end; if it was interrupted, ${resumeText(drain, host)}`;
   const target = drain.slot === undefined ? host : quote(`${host}/${drain.slot}`);
-  return drain.run === undefined
-    ? `run "azp-fleet undrain ${target}" when it may take jobs again`
-    : `wait for that run to end; if it was interrupted, ${resumeText(drain, host)}`;
+  const of = drain.owner === undefined ? '' : ` --of ${quote(loginOf(drain.owner))}`;
+  return `run "azp-fleet undrain ${target}${of}" when it may take jobs again`;
 }
 
 const enables = 'checks the host and enables its agents again';

@@ -277,6 +277,7 @@ export const statusSchema = z.looseObject({
       owner: text.optional(),
       run: text.optional(),
       command: text.optional(),
+      until: text.optional(),
       slot: text.optional(),
     }),
   ),

@@ -258,7 +258,7 @@ describe('the manager', () => {
       },
     ],
     ['the status after a drain', 'drain gpu-1', { '/v1/drain': {}, '/v1/status': status }],
-    ['the status after an undrain', 'undrain gpu-1', { '/v1/undrain': {}, '/v1/status': status }],
+    ['the status after an undrain', 'undrain gpu-1', { '/v1/undrain-own': {}, '/v1/status': status }],
     ['the log of a job', 'logs gpu-1/0', { '/v1/status': status, '/v1/logs': `${evil}\nsecond line\n` }],
     ['an error message', 'logs gpu-1/0', {}],
     ['invalid JSON', 'drain gpu-1', { '/v1/drain': {}, '/v1/status': `not JSON ${evil}` }],

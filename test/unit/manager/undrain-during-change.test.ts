@@ -113,3 +113,17 @@ test('a run with the lock, between its changes: undrain fails until it has ended
   await once(run, 'close');
   expect(await undrain()).toEqual([]);
 });
+
+test('a person’s own drain ends during a change, and the run’s stays', async () => {
+  await rig.post('/v1/drain', ofRun);
+  await rig.post('/v1/drain', { reason: 'new fan', owner: 'bob@desk' });
+  begin();
+  systemdSays('running');
+  const own = { owner: 'bob@laptop' };
+  expect((await rig.post('/v1/undrain-own', own)).drains).toMatchObject([{ run: 'r1' }]);
+  await expect(rig.post('/v1/undrain-own', own)).rejects.toMatchObject({
+    problem: { what: expect.stringContaining('"install the driver" is in progress') as string },
+  });
+  systemdSays('dead');
+  expect((await rig.post('/v1/undrain-own', own)).drains).toEqual([]);
+});

@@ -200,7 +200,7 @@ for pause in 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1; do
   sleep "$pause"
 done
 fail 'the manager did not remove the drain of an interrupted run' 'a status without it within 20 s' ${run} \
-  'azp-fleet undrain   # removes all drains'`;
+  'azp-fleet undrain   # ends the drains of interrupted runs'`;
 }
 
 /**

@@ -102,7 +102,10 @@ export const agentCodes = {
     'a container has been paused, or its removal has not ended, for 2 minutes',
     'run `docker unpause NAME` on the host, or `systemctl restart docker` if a removal hangs',
   ],
-  drained: ['the host or slot is drained', 'run `azp-fleet undrain HOST` when it may take jobs again'],
+  drained: [
+    'the host or slot is drained',
+    'run `azp-fleet undrain HOST --of NAME` when it may take jobs again',
+  ],
   'gpu.in-use': [
     'another process uses a GPU of the slot',
     'wait until it exits, or stop it; the slot then accepts jobs again',

@@ -40,6 +40,10 @@ export const provisionCodes = {
     'another run works on the host, or left a change running there; its drain remains',
     'wait until it ends, or run `azp-fleet provision`, which follows it',
   ],
+  'drain.left': [
+    'drains of other users or runs remain after undrain',
+    'ask them, or run `azp-fleet undrain HOST --of NAME`',
+  ],
   'drain.timeout': [
     'jobs still ran when the drain timed out',
     'run the command again to keep waiting, or run `azp-fleet undrain`',

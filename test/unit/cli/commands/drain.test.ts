@@ -40,6 +40,7 @@ afterEach(() => {
 
 const env = { LOGIN: 'a-login-password' };
 const azpFleet = (...argv: readonly string[]) => runCommand(argv, { cwd: rig.directory, env });
+const asBob = (...argv: readonly string[]) => runCommand(argv, { cwd: rig.directory, env, user: 'bob' });
 
 test('an idle host: the output is the state, with the reason, on the host and in the pool', async () => {
   const { stdout, exitCode } = await azpFleet('drain', 'h200-1', '--reason', 'new fan');
@@ -65,6 +66,71 @@ test('undrain reports that slots take jobs again, and that nothing was drained',
   await rig.until('idle');
   const none = await azpFleet('undrain', 'h200-1');
   expect(none.stdout).toBe('h200-1: nothing was drained; its 2 slots take jobs\n');
+});
+
+test('a drain belongs to a person: another one’s undrain leaves it, says whose it is, and how to end it', async () => {
+  await azpFleet('drain', 'h200-1', '--reason', 'new fan');
+  await asBob('drain', 'h200-1', '--reason', 'cables');
+  expect((await rig.status()).drains.map(({ reason }) => reason)).toEqual(['new fan', 'cables']);
+  const left = await asBob('undrain', 'h200-1');
+  expect(left.exitCode).toBe(1);
+  expect(left.stderr.replace(/me@\S+: new fan, since .*/, 'me: new fan'))
+    .toContain(`✗ h200-1 · manager: 1 drain ended; the host stays drained [drain.left]
+  seen      whole host drained by me: new fan
+  next      run "azp-fleet undrain h200-1 --of me" when it may take jobs again
+`);
+  expect((await rig.status()).drains.map(({ reason }) => reason)).toEqual(['new fan']);
+  expect(await asBob('undrain', 'h200-1', '--of', 'me')).toMatchObject({
+    exitCode: 0,
+    stdout: 'h200-1: its 2 slots take jobs again\n',
+  });
+});
+
+test('a slot’s own drain ends on a drained host, which is named', async () => {
+  await azpFleet('drain', 'h200-1/0');
+  await azpFleet('drain', 'h200-1');
+  const { exitCode, stderr } = await azpFleet('undrain', 'h200-1/0');
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain('1 drain ended; the host stays drained [drain.left]');
+  expect((await rig.status()).drains.map(({ slot }) => slot)).toEqual([undefined]);
+});
+
+test('undrain ends the drain of an interrupted run, as next actions say', async () => {
+  await rig.post('/v1/drain', { reason: 'restart Docker', owner: 'bob@ci', run: 'run-1' });
+  expect(await azpFleet('undrain', 'h200-1')).toMatchObject({ exitCode: 0 });
+  expect((await rig.status()).drains).toEqual([]);
+});
+
+test.each(['18', '24:00', '6 pm', ''])('--until %j is refused before any host is asked', async (time) => {
+  const { exitCode, stderr } = await azpFleet('drain', 'h200-1', '--until', time);
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('hours and minutes, e.g. 18:00');
+  expect((await rig.status()).drains).toEqual([]);
+});
+
+test('--until: the host reports the end, its manager ends the drain then, and a past time is tomorrow', async () => {
+  const noon = new Date();
+  noon.setHours(12, 0, 0, 0);
+  const end = new Date(noon);
+  end.setHours(15, 30);
+  const tomorrow = new Date(end);
+  tomorrow.setDate(tomorrow.getDate() + 1);
+  const shown = (date: Date) => `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+  rig.clock.wallAhead = noon.getTime() - Date.now();
+  const drain = () =>
+    runCommand(['drain', 'h200-1', '--until', '15:30'], { cwd: rig.directory, env, clock: rig.clock });
+  const today = await drain();
+  expect(today.stdout).toContain(`, until ${shown(end)}\n`);
+  expect(today.stderr).not.toContain('tomorrow');
+  await rig.until('drained');
+  rig.clock.wallAhead += 4 * 3_600_000;
+  await rig.until('idle');
+  expect((await rig.status()).drains).toEqual([]);
+  const { stderr } = await drain();
+  expect(stderr.replaceAll(/\s+/g, ' ')).toContain(
+    `15:30 is past today: the drain ends tomorrow, ${shown(tomorrow)}`,
+  );
+  expect((await rig.status()).drains).toMatchObject([{ until: tomorrow.toISOString() }]);
 });
 
 test('HOST/SLOT and HOST/AGENT name one slot in every command', async () => {

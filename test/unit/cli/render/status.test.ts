@@ -241,7 +241,7 @@ test('a drain is shown with its time and the command that ends it; only a run’
         "azp-fleet undrain h200-1 h200-2")
 
 · h200-1, h200-2: whole host drained by ann@laptop: new fan, since 2026-11-20 09:30 UTC
-  next  run "azp-fleet undrain h200-1 h200-2" when it may take jobs again
+  next  run "azp-fleet undrain h200-1 h200-2 --of ann" when it may take jobs again
 `);
   expect(lines.match(/whole host drained/gu)).toHaveLength(2);
   expect(lines).toContain('2 hosts, all degraded');

@@ -39,7 +39,7 @@ test('a response without an end is an error, and the request is not repeated', a
   const session = await transport.connect({ name: 'gpu-1', ssh });
   const agent = session.socketAgent('/run/azp-fleet/manager.sock');
   const client = createManagerClient(agent, 'gpu-1');
-  expect(await problemOf(client.undrain())).toMatchObject({
+  expect(await problemOf(client.undrain({ slots: [] }))).toMatchObject({
     code: 'manager.answer',
     host: 'gpu-1',
     what: 'the manager sent a response of more than 4 MiB',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { UndrainOrder } from '../../../../src/shared/contract/drain.ts';
+import type { UndrainOrder, UndrainOwnOrder } from '../../../../src/shared/contract/drain.ts';
 import {
   readDrains,
   type DrainEntries,
@@ -7,6 +7,8 @@ import {
   drainOn,
   withDrain,
   withoutDrain,
+  withoutEnded,
+  withoutOwnDrain,
 } from '../../../../src/manager/slots/drains.ts';
 
 const known = ['0', '1'];
@@ -40,6 +42,80 @@ test.each<
   const { run: id, slots = [] } = order;
   const full = { slots, reason, owner, ...(id === undefined ? {} : { run: id }) };
   expect(withDrain(before, full, known, now)).toEqual(after);
+});
+
+const bob = { reason: 'cable', at, owner: 'bob@desk' };
+
+test('a second person adds a drain, and the release before sees each drained place', () => {
+  const order = { slots: [], reason: 'cable', owner: 'bob@desk' };
+  const both = withDrain(ofPerson, order, known, now);
+  expect(both).toEqual({ host: person, slots: {}, more: [bob] });
+  expect(withDrain(ofSlot, { ...order, slots: ['0', '1'] }, known, now)).toEqual({
+    slots: { 0: bob, 1: person },
+    more: [{ slot: '1', ...bob }],
+  });
+  // Ann's drain ends: Bob's takes its place.
+  expect(withoutOwnDrain(both, { slots: [], owner: 'ann@laptop' }, known, true)).toEqual({
+    host: bob,
+    slots: {},
+  });
+});
+
+test('a login is one person on every machine, and an end is that of the last order', () => {
+  const until = '2026-11-21T18:00:00.000Z';
+  const order = { slots: [], reason: '', owner: 'ann@desk', until };
+  const again = withDrain(ofPerson, order, known, now);
+  expect(again).toEqual({ host: { ...person, owner: 'ann@desk', until }, slots: {} });
+  const { until: _, ...open } = order;
+  expect(drainsOf(withDrain(again, open, known, now))).toEqual([{ ...person, owner: 'ann@desk' }]);
+});
+
+test.each<[string, UndrainOwnOrder, readonly string[]]>([
+  [
+    'one’s own, from any machine, those of runs, and those without an owner',
+    { slots: [], owner: 'ann@desk' },
+    ['bob'],
+  ],
+  [
+    'those of another person',
+    { slots: [], owner: 'ann@desk', of: 'bob' },
+    ['ann', 'run', 'nobody', 'ann on 0'],
+  ],
+  ['by the whole name', { slots: [], of: 'bob@desk' }, ['ann', 'run', 'nobody', 'ann on 0']],
+  [
+    'of nobody known',
+    { slots: [], owner: 'ann@desk', of: 'cat' },
+    ['ann', 'bob', 'run', 'nobody', 'ann on 0'],
+  ],
+  [
+    'one’s own on a slot of a drained host',
+    { slots: ['0'], owner: 'ann@desk' },
+    ['ann', 'bob', 'run', 'nobody'],
+  ],
+])('undrain ends %s', (_, order, left) => {
+  const all: DrainEntries = {
+    host: { reason: 'ann', at, owner: 'ann@laptop' },
+    provision: { ...run, reason: 'run' },
+    slots: { 0: { reason: 'ann on 0', at, owner: 'ann@laptop' } },
+    more: [
+      { reason: 'bob', at, owner: 'bob@desk' },
+      { reason: 'nobody', at },
+    ],
+  };
+  const names = (entries: DrainEntries) => drainsOf(entries).map(({ reason }) => reason);
+  expect(names(withoutOwnDrain(all, order, known, true)).sort()).toEqual([...left].sort());
+  // While a run works on the host, its drain stays.
+  const kept = names(withoutOwnDrain(all, order, known, false)).filter((reason) => reason !== 'run');
+  expect(kept.sort()).toEqual(left.filter((reason) => reason !== 'run').sort());
+});
+
+test('a drain ends at its time', () => {
+  const until = '2026-11-21T18:00:00.000Z';
+  const entries = { host: { ...person, until }, slots: { 1: person }, more: [bob] };
+  expect(withoutEnded(entries, Date.parse(until) - 1)).toBe(entries);
+  expect(withoutEnded(entries, Date.parse(until))).toEqual({ host: bob, slots: { 1: person } });
+  const odd = { host: { ...person, until: 'soon' }, slots: {} };
+  expect(withoutEnded(odd, Date.parse(until))).toBe(odd);
 });
 
 test('an entry has no owner if the request names none', () => {
@@ -103,6 +179,12 @@ test.each<[string, unknown, DrainEntries]>([
   ['this version', ofBoth, ofBoth],
   ['a later version', { ...ofPerson, team: 1, slots: {} }, { ...ofPerson, team: 1 } as DrainEntries],
   ['an entry that cannot be read', { host: true }, { host: { reason: '', at: '' }, slots: {} }],
+  [
+    'persons on one place',
+    { host: person, more: [bob, { slot: '1', ...bob }] },
+    { host: person, slots: {}, more: [bob, { slot: '1', ...bob }] },
+  ],
+  ['a further entry that cannot be read', { more: [true] }, { slots: {}, more: [{ reason: '', at: '' }] }],
   ['no entry', { host: null, slots: { 1: null } }, none],
 ])('read from disk: %s', (_, found, entries) => {
   expect(readDrains(found)).toEqual(entries);

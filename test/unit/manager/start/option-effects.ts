@@ -149,6 +149,15 @@ export const optionEffects: Readonly<
     expect(ofFirst).toContain('the first time');
     expect(await asked(rig, 'logs', '1', '--diag')).toContain('the second time');
   },
+  async of(rig) {
+    await rig.start();
+    await rig.until('idle');
+    await rig.post('/v1/drain', { reason: 'fan', owner: 'bob@desk' });
+    await expect(asked(rig, 'undrain')).rejects.toMatchObject({
+      problem: { code: 'drain.left', seen: expect.stringContaining('bob@desk: fan') as string },
+    });
+    expect(JSON.parse(await asked(rig, 'undrain', '--of', 'bob'))).toMatchObject({ drains: [] });
+  },
   help() {
     expect(parseArguments(['run', '--help']).command).toBe('help');
   },

@@ -25,6 +25,11 @@ test.each<[Drain, string, string]>([
     'slot 1 drained by ann@laptop: fan, since 2026-11-21 12:03 UTC',
   ],
   [
+    { reason: '', at, owner: 'ann@laptop', until: '2026-11-21T17:00:00.000Z' },
+    'drained by ann@laptop',
+    'whole host drained by ann@laptop, since 2026-11-21 12:03 UTC, until 2026-11-21 17:00 UTC',
+  ],
+  [
     { reason: 'restart Docker', at, owner: 'ann@laptop', run: 'r1' },
     'drained by run r1 of ann@laptop: restart Docker',
     'whole host drained by run r1 of ann@laptop: restart Docker, since 2026-11-21 12:03 UTC',
@@ -37,6 +42,16 @@ const run = 'r1';
 
 test.each<[string, Drain, string]>([
   ['a user’s', { reason: '', at }, 'run "azp-fleet undrain h200-1" when it may take jobs again'],
+  [
+    'a known user’s',
+    { reason: '', at, owner: 'ann@laptop' },
+    'run "azp-fleet undrain h200-1 --of ann" when it may take jobs again',
+  ],
+  [
+    'one whose owner is a hostile host’s',
+    { reason: '', at, owner: 'a; reboot@b' },
+    `run "azp-fleet undrain h200-1 --of 'a; reboot'" when it may take jobs again`,
+  ],
   [
     'a user’s on a slot',
     { slot: '3', reason: '', at },

@@ -17,7 +17,7 @@ describe('releases more than one apart', () => {
   const cases: readonly [string, (manager: ManagerClient) => Promise<unknown>][] = [
     ['status', (manager) => manager.status()],
     ['drain', (manager) => manager.drain({ reason: 'fan' })],
-    ['undrain', (manager) => manager.undrain()],
+    ['undrain', (manager) => manager.undrain({ slots: [] })],
     ['undrain of a run', (manager) => manager.undrainRun('run-1')],
     ['adopt', (manager) => manager.adopt(['0'])],
     ['image build', (manager) => manager.renewImage(true)],

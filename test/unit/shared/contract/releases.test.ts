@@ -89,7 +89,7 @@ describe('a manager of the previous release', () => {
     const manager = createManagerClient(agent, 'h1');
     expect(heldNames(await manager.status(), []).map(({ slot }) => slot)).toEqual(['2']);
     await manager.drain({ reason: 'fan', owner: 'ann@laptop', run: 'run-1' });
-    await manager.undrain();
+    await manager.undrain({ slots: [], owner: 'ann@laptop' });
     await manager.undrainRun('run-1');
     expect((await manager.renewImage(true)).image.state).toBe('ready');
     expect(await manager.runs({ limit: 20 })).toEqual(
@@ -100,8 +100,27 @@ describe('a manager of the previous release', () => {
     );
     expect(await manager.logs('0', 200)).toContain('Listening for Jobs');
     const orders = asked.filter(({ method }) => method === 'POST');
-    expect(orders.map(({ path }) => path)).toEqual(['/v1/drain', '/v1/undrain', '/v1/undrain', '/v1/image']);
-    expect(orders[2]?.body).toEqual({ run: 'run-1' });
+    expect(orders.map(({ path }) => path)).toEqual([
+      '/v1/drain',
+      // It does not know this call, and has no drains of others.
+      '/v1/undrain-own',
+      '/v1/undrain',
+      '/v1/undrain',
+      '/v1/image',
+    ]);
+    expect(orders[3]?.body).toEqual({ run: 'run-1' });
+  });
+
+  test('would end the drains of others, too: it is not asked to undrain while there are some', async () => {
+    const manager = await managerBefore({ drains: [{ reason: 'fan', at: '', owner: 'bob@desk' }] });
+    closing.push(() => manager.close());
+    const { agent, asked } = manager;
+    await expect(
+      createManagerClient(agent, 'h1').undrain({ slots: [], owner: 'ann@laptop' }),
+    ).rejects.toMatchObject({
+      problem: { code: 'manager.release', what: expect.stringContaining('0.2.0') as string },
+    });
+    expect(asked.map(({ path }) => path)).not.toContain('/v1/undrain');
   });
 
   test('that lacks a call is reported with the command that upgrades it', async () => {
