@@ -99,7 +99,7 @@ const columns: readonly Column[] = [
   { heading: ['utilization', 'util'], yields: 1 },
   { heading: ['state'], yields: 96 },
   { heading: ['since (UTC)', 'since'], yields: 4 },
-  { heading: ['job'], yields: 2 },
+  { heading: ['job, or why none', 'job'], yields: 2 },
 ];
 
 function slotTable(slots: readonly SlotDetail[], { merged }: Density, options: ScreenOptions): string[] {
@@ -159,9 +159,15 @@ function each<T>(
 
 function memoryTexts(gpus: readonly GpuDetail[]): Cell['texts'] {
   const gib = (load: 'memoryUsedMiB' | 'memoryTotalMiB') =>
-    each(gpus, load, (values) => String(Math.round(sum(values) / 1024))) ?? '?';
+    each(gpus, load, (values) => gibOf(sum(values))) ?? '?';
   const text = `${gib('memoryUsedMiB')}/${gib('memoryTotalMiB')}`;
   return [text === '?/?' ? '?' : text];
+}
+
+/** Returns whole GiB, or tenths of a few: some hundred MiB are not nothing. */
+function gibOf(mib: number): string {
+  const gib = mib / 1024;
+  return String(gib < 10 ? Math.round(gib * 10) / 10 : Math.round(gib));
 }
 
 function sum(values: readonly number[]): number {
@@ -196,10 +202,10 @@ function sinceTexts(since: string, now: number): Cell['texts'] {
   return day?.slice(0, 10) === today?.slice(0, 10) ? [minute.slice(6)] : [minute];
 }
 
-/** A busy slot whose job has no name yet is not the same as one without a job. */
+/** Returns the job, or why the slot has none. Of a busy slot whose job has no name yet it is unknown. */
 function jobTexts(slot: SlotDetail | undefined): Cell['texts'] {
-  const isBusy = slot !== undefined && 'value' in slot.state && slot.state.value === 'busy';
-  const text = slot?.job ?? (isBusy ? '?' : (slot?.cause ?? ''));
+  const isUnknown = slot === undefined || 'unknown' in slot.state || slot.state.value === 'busy';
+  const text = slot?.job ?? (isUnknown ? '?' : (slot.cause ?? ''));
   const shorter = [40, 28, 20, 14, 8].filter((length) => length < text.length);
   return [text, ...shorter.map((length) => `${text.slice(0, length - 1).trimEnd()}…`)];
 }

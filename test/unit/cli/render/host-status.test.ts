@@ -151,7 +151,7 @@ test('at 200 × 60 each job has its link', () => {
     "
     h200-1: degraded (GPU check 12 s old)
 
-    slot  gpu   °C  memory (GiB)  utilization  state  since (UTC)  job
+    slot  gpu   °C  memory (GiB)  utilization  state  since (UTC)  job, or why none
     0     H200  40  0/141         0 %          busy   09:12        train resnet50 on part 0 of the nightly data
     1     H200  41  1/141         10 %         busy   09:12        train resnet50 on part 1 of the nightly data
     2     H200  42  2/141         20 %         busy   09:12        train resnet50 on part 2 of the nightly data
@@ -250,6 +250,7 @@ describe('unknown is shown with its reason, and not as nothing', () => {
   test('a report that is too old says nothing about slots, jobs, images and drains', () => {
     const lines = shown(machine([busy(0)], { at: '2026-11-20T09:00:00Z' }));
     expect(row(lines, '0')?.slice(1, 6)).toEqual(['?', '?', '?', '?', 'unknown, not registered']);
+    expect(row(lines, '0')?.slice(6)).toEqual(['?', '?']);
     expect(lines).toContain('image     unknown (manager report too old)');
     expect(lines).toContain('drains    unknown (manager report too old)');
     expect(lines.join('\n')).not.toContain('train');
@@ -267,7 +268,7 @@ describe('unknown is shown with its reason, and not as nothing', () => {
       agentsOf([idle(0), idle(1)], { enabled: false }),
     );
     expect(away[0]).toBe('h200-1: unreachable');
-    expect(row(away, '0')).toEqual(['0', '?', '?', '?', '?', 'unknown, disabled', '?']);
+    expect(row(away, '0')).toEqual(['0', '?', '?', '?', '?', 'unknown, disabled', '?', '?']);
     expect(away).toContain('software  unknown (host not read)');
     expect(away).toContain('disk      unknown (host not read)');
     expect(away.join('\n')).toContain('pool      gpu-lab: 2/2 agents online, 2 disabled; 3 jobs waiting');
@@ -301,6 +302,15 @@ describe('unknown is shown with its reason, and not as nothing', () => {
     expect(shownWith(undefined)).toContain('pool      gpu-lab: unknown (pool not read)');
     expect(shownWith(new Map())).toContain('pool      gpu-lab: no such pool');
   });
+});
+
+test('some hundred MiB are not shown as 0, and a slot without a job has its reason', () => {
+  const health = { state: 'healthy', gpus: [gpu(0, { memoryUsedMiB: 300 })], findings: [] } as const;
+  const waits = idle(0, { state: 'waiting', cause: 'the pool does not answer' });
+  const lines = shown(machine([waits], { health }), { width: 120, height: 40 });
+  expect(lines.find((line) => line.startsWith('0 '))).toMatch(
+    / 0\.3\/141 .* waiting .* the pool does not answer$/,
+  );
 });
 
 test('a MIG device has its own memory, and the temperature of its board', () => {
