@@ -56,6 +56,26 @@ test('a read-only state folder disables only the debug log', () => {
   expect(JSON.parse(wrong.stdout)).not.toHaveProperty('log');
 });
 
+test('status --check exits with 3 where it cannot check, and says so on stdout', () => {
+  const env = { XDG_STATE_HOME: folder };
+  const run = azpFleet(['status', '--check', '-i', 'none.yaml'], env);
+  expect(run.status).toBe(3);
+  expect(run.stdout).toMatch(/^AZP-FLEET UNKNOWN - .*none\.yaml.*\n$/);
+  expect(azpFleet(['status', '-i', 'none.yaml'], env)).toMatchObject({ status: 2, stdout: '' });
+});
+
+test('the totals of status are its last line: a host that failed is no failure of the run', () => {
+  writeFileSync(
+    join(folder, 'down.yaml'),
+    'organization: http://127.0.0.1:9/lab\ntoken: { env: AZP_TOKEN }\ndefaults: { pool: p, user: me, sshConfig: none }\nhosts: { down: { address: 127.0.0.1, port: 9 } }\n',
+  );
+  const env = { XDG_STATE_HOME: folder, XDG_CACHE_HOME: folder, AZP_TOKEN: 'a-token-of-the-test' };
+  const { status, stdout, stderr } = azpFleet(['status', '-i', 'down.yaml'], env);
+  expect([status, stdout.trimEnd().split('\n').at(-1)]).toEqual([1, '1 host: 1 unreachable']);
+  expect(stderr).toContain('azure.unreachable');
+  expect(stderr).not.toContain('.log');
+});
+
 test('a uid without an entry in passwd, as in many containers, does not matter', () => {
   const code = `import os from 'node:os';
 import { syncBuiltinESMExports } from 'node:module';
