@@ -100,6 +100,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   hosts: { about: `hosts: ${patterns}`, kind: 'hosts' },
   targets: { about: `hosts: ${patterns}; one slot of a host: ${oneSlot}`, kind: 'targets' },
   host: { about: 'one host, by its name', kind: 'host' },
+  other: { about: 'the host to compare it with', kind: 'host' },
   target: { about: `a host, or one slot of it: ${oneSlot}`, kind: 'target' },
   pools: { about: 'agent pools, by their names', kind: 'pools' },
   pool: { about: 'an agent pool, by its name', kind: 'pools' },

@@ -154,6 +154,16 @@ const inventoryCommands: readonly CommandSpec[] = [
     load: async () => (await import('./commands/inventory-show.ts')).run,
   },
   {
+    name: 'inventory diff',
+    offline: true,
+    summary: 'settings in which two hosts differ',
+    description: 'With all defaults, and the place in the inventory that sets each value.',
+    positionals: '<host> <other>',
+    examples: [['azp-fleet inventory diff h200-1 h200-2 lab.yaml', 'why they get other plans']],
+    json: ['hosts', 'differences'],
+    load: async () => (await import('./commands/inventory-diff.ts')).run,
+  },
+  {
     name: 'inventory check',
     group: 'Start',
     offline: true,

@@ -5,6 +5,7 @@ import { organizationUrl } from '../../shared/azure/url.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { type FleetError, type Problem, usageError, whyNot } from '../../shared/base/errors.ts';
 import { excerpt } from '../../shared/base/foreign-text.ts';
+import { isObject } from '../../shared/base/objects.ts';
 import { crossFindings, type Finding } from './check.ts';
 import { alsoAt, InventoryDocument, type Path } from './document/document.ts';
 import { placesOf, problemsOf } from './document/issues.ts';
@@ -232,4 +233,68 @@ function typographicQuotes(texts: Iterable<{ readonly text: string; readonly pla
       },
     ];
   });
+}
+
+/** Where the inventory sets a value of a host. */
+export interface Origin {
+  /** `host`, `group hopper` or `defaults`. */
+  readonly layer: string;
+  /** `FILE:LINE:COLUMN` */
+  readonly at: string;
+}
+
+/** Keys whose maps are merged by key, layer by layer; a layer replaces every other key as a whole. */
+const merged: ReadonlySet<string> = new Set([
+  'limits',
+  'labels',
+  'capabilities',
+  'docker',
+  'toolkit',
+  'jobs',
+  'datasets',
+  'agent',
+  'driver',
+  'gpus',
+]);
+
+/**
+ * Reads a valid inventory, and returns where it sets a value of a host, by the key's path; undefined: nowhere, so it is a default.
+ */
+export function originsIn(
+  file: string,
+  context: LoadContext,
+): (host: string, path: readonly string[]) => Origin | undefined {
+  const full = path.resolve(context.cwd, file);
+  const document = new InventoryDocument(read(full, file), file);
+  document.expandVariables(context.env);
+  const part = withHostsFrom(validate(document), document, path.dirname(full));
+  if (part === undefined) throw new TypeError(`${file} has changed`);
+  return (host, [key = '', ...rest]) => {
+    if (key === 'groups') return { layer: 'groups', at: document.place(['groups']) };
+    const { groups = {}, hosts, defaults } = part.file;
+    const layers: readonly {
+      readonly layer: string;
+      readonly at: Path;
+      readonly vars: object | undefined;
+    }[] = [
+      { layer: 'host', at: ['hosts', host], vars: hosts[host] ?? undefined },
+      ...groupsOf(host, groups)
+        .toReversed()
+        .map((name) => ({ layer: `group ${name}`, at: ['groups', name, 'vars'], vars: groups[name]?.vars })),
+      { layer: 'defaults', at: ['defaults'], vars: defaults },
+    ];
+    const short = key === 'datasets' ? ['volumes'] : [];
+    for (const { layer, at, vars } of layers) {
+      const own = Object(vars) as Readonly<Record<string, unknown>>;
+      const found = [key, ...short].find((each) => own[each] !== undefined);
+      if (found === undefined) continue;
+      const value = own[found];
+      const isMap = isObject(value) && !Array.isArray(value);
+      if (rest.length === 0 || !isMap || document.has([...at, found, ...rest]))
+        return { layer, at: document.place([...at, found, ...(isMap ? rest : [])]) };
+      // The key's map is replaced as a whole: the value in it is a default.
+      if (!merged.has(key)) return undefined;
+    }
+    return undefined;
+  };
 }

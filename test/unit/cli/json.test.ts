@@ -21,7 +21,11 @@ const elsewhere = mkdtempSync(join(tmpdir(), 'azp-json-'));
 afterAll(() => rmSync(elsewhere, { recursive: true }));
 
 beforeAll(() => {
-  for (const name of ['inventory.yaml', 'lab.yaml'])
+  // The second host is only in examples that contact none.
+  for (const [name, more] of [
+    ['inventory.yaml', ''],
+    ['lab.yaml', ', h200-2: {}'],
+  ] as const)
     writeFileSync(
       join(fake.folder, name),
       `organization: ${fake.server.organization}
@@ -29,7 +33,7 @@ token: { file: ${fake.tokenFile} }
 projects: [vision]
 defaults: { user: lab, pool: gpu-lab, agents: 1, sshConfig: none }
 groups: { hopper: { hosts: [h200-1] } }
-hosts: { h200-1: { address: 127.0.0.1, port: 9, labels: { room: b12 } } }
+hosts: { h200-1: { address: 127.0.0.1, port: 9, labels: { room: b12 } }${more} }
 `,
     );
   const kernelLog = '[    1.000000] Linux version 6.1.0\n';

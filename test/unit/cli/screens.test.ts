@@ -27,6 +27,7 @@ const chosen: Readonly<Record<string, string>> = {
   'completion, unknown shell': 'completion csh',
   'inventory list': 'inventory list',
   'inventory show': 'inventory show h200-1',
+  'inventory diff': 'inventory diff h200-1 rtx-box two.yaml',
   'inventory check': 'inventory check',
   'inventory check, mistakes': 'inventory check wrong.yaml',
   'inventory check, yaml error': 'inventory check yaml-error.yaml',
@@ -108,6 +109,17 @@ beforeAll(async () => {
       .replaceAll('address:', 'adress:'),
   );
   write('yaml-error.yaml', inventory().replace('[h200-1, l40s-1] }', '[h200-1, l40s-1]'));
+  write(
+    'two.yaml',
+    `organization: https://dev.azure.com/example
+token: { env: AZP_TOKEN }
+defaults: { pool: gpu-lab, driver: { branch: "580" } }
+groups: { hopper: { hosts: [h200-1], vars: { driver: { branch: "570" } } } }
+hosts:
+  h200-1: { gpus: 8, limits: { memory: 64g }, labels: { room: "b12, the third rack from the window, at the bottom" } }
+  rtx-box: { agents: 2, docker: none }
+`,
+  );
   write(
     'hosts.ini',
     '[lab]\nnode[01:02].lab.example ansible_user=admin ansible_become_password=x\nodd ansible_host="$(reboot)"\n',

@@ -247,3 +247,72 @@ test('--json has the line and column of each mistake as members', async () => {
   ]);
   rmSync(cwd, { recursive: true });
 });
+
+describe('diff', () => {
+  writeFileSync(
+    join(cwd, 'diff.yaml'),
+    `organization: https://dev.azure.com/example
+token: { env: AZP_TOKEN }
+defaults:
+  pool: gpu-lab
+  driver: { branch: "580" }
+  webhook: { url: { env: HOOK }, offline: 20m }
+  volumes: ["/data:/data:DATA"]
+groups:
+  hopper: { hosts: [a], vars: { driver: { version: 570.86.15 }, limits: { memory: 64g } } }
+hosts:
+  a: { labels: { room: b12 } }
+  b:
+    driver: none
+    webhook: { url: { env: HOOK } }
+    datasets: { DATA: { host: /srv, container: /data } }
+    agents: [{ name: x, gpus: [0] }]
+  c: { labels: { room: b12 } }
+`,
+  );
+  const diff = (...hosts: readonly string[]) =>
+    runCommand(['inventory', 'diff', ...hosts, 'diff.yaml'], { cwd, env: { HOOK: 'https://hook.example' } });
+
+  test.each([
+    ['labels.room', 'b12  (host, diff.yaml:11:24)', '-'],
+    ['limits.memory', '64g  (group hopper, diff.yaml:9:83)', '-'],
+    ['driver.install', 'true  (default)', 'false  (host, diff.yaml:13:13)'],
+    ['driver.version', '570.86.15  (group hopper, diff.yaml:9:52)', '-  (host, diff.yaml:13:13)'],
+    ['datasets.DATA.host', '/data  (defaults, diff.yaml:7:12)', '/srv  (host, diff.yaml:15:31)'],
+    // The map of the host replaces that of the defaults.
+    ['webhook.offlineS', '1200  (defaults, diff.yaml:6:43)', '600  (default)'],
+    ['agents.kind', 'one-per-gpu  (default)', 'slots  (host, diff.yaml:16:13)'],
+    ['agents.slots.x.gpus', '-', '[0]  (host, diff.yaml:16:13)'],
+  ])('%s of each host, with its origin', async (key, one, other) => {
+    const { exitCode, stdout } = await diff('a', 'b');
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain(`${key}\n  a  ${one}\n  b  ${other}\n`);
+  });
+
+  test('an equal setting is absent, also where it is from elsewhere', async () => {
+    expect((await diff('a', 'b')).stdout).not.toMatch(/^(?:pool|name|webhook.url.*)$/mu);
+    expect((await diff('b', 'b')).stdout).toBe('b and b have the same settings\n');
+  });
+
+  test('--json has values and origins', async () => {
+    const { stdout } = await diff('c', 'a', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      hosts: ['c', 'a'],
+      differences: expect.arrayContaining([
+        {
+          key: 'limits.memory',
+          values: [
+            { host: 'c', value: null, from: null },
+            { host: 'a', value: '64g', from: { layer: 'group hopper', at: 'diff.yaml:9:83' } },
+          ],
+        },
+      ]) as unknown,
+    });
+  });
+
+  test('a pattern of several hosts is refused', async () => {
+    const { exitCode, stderr } = await diff('a', 'all');
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('all selects 3 hosts [usage.target]');
+  });
+});
