@@ -222,6 +222,21 @@ describe('files on a host', () => {
     expect(store.owner).toBe(theirs[Capabilities.owner]);
   });
 
+  test('drains of several persons: the previous release reads that the host and the slot are drained', async () => {
+    const rig = await ManagerRig.create();
+    closing.push(() => rig.close());
+    await rig.start();
+    await rig.until('idle');
+    for (const owner of ['ann@laptop', 'bob@desk']) {
+      await rig.post('/v1/drain', { reason: 'fan', owner, until: '2099-11-21T17:00:00.000Z' });
+      await rig.post('/v1/drain', { reason: 'fan', owner, slots: ['0'] });
+    }
+    expect((await rig.status()).drains).toHaveLength(4);
+    const state = JSON.parse(readFileSync(join(rig.directory, 'state/manager.json'), 'utf8')) as object;
+    expect(missed('state', state)).toEqual([]);
+    expect(state).toMatchObject({ drain: { host: { reason: 'fan' }, slots: { 0: { reason: 'fan' } } } });
+  });
+
   test('a container of the previous release is ours: its job continues under this manager', async () => {
     const rig = await ManagerRig.create();
     closing.push(() => rig.close());
