@@ -67,7 +67,8 @@ async function interruptAfterEach(name: string, inventory: string): Promise<read
     if (last === 'reboot') await host.rebooted(boot);
     expect(effects, stderr).toHaveLength(runs);
     expect(code, `${signal} after ${last}:\n${stderr}`).toBe(130);
-    expect(await left(), `${signal} after ${last}`).toEqual([]);
+    // The manager of a host that restarts cannot enable its agents: the next run does.
+    if (last !== 'reboot') expect(await left(), `${signal} after ${last}`).toEqual([]);
   }
   throw new Error(`${most} runs were interrupted and none completed`);
 }
