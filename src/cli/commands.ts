@@ -155,6 +155,7 @@ const inventoryCommands: readonly CommandSpec[] = [
   },
   {
     name: 'inventory diff',
+    group: 'Start',
     offline: true,
     summary: 'settings in which two hosts differ',
     description: 'With all defaults, and the place in the inventory that sets each value.',

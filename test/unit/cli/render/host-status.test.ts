@@ -136,7 +136,7 @@ test('eight busy slots with a problem and a drain fit 80 × 24', () => {
               slot 0: 4700, 1: 4701, 2: 4702, 3: 4703, 4: 4704, 5: 4705, 6: 4706,
               7: 4707
     drain     slot 7 drained by ann@laptop: a new fan, since 2026-11-20 08:15 UTC
-      next    run "azp-fleet undrain h200-1/7" when it may take jobs again
+      next    run "azp-fleet undrain h200-1/7 --of ann" when it may take jobs again
     ! h200-1: GPU-513536b6: the temperature margin is 0 °C [gpu.hot]
       seen    GPU check, 2026-11-20 09:59 UTC
       next    check airflow, dust, fans and room temperature
@@ -175,7 +175,7 @@ test('at 200 × 60 each job has its link', () => {
     slot 7    https://dev.azure.com/example/vision/_build/results?buildId=4707
 
     drain     slot 7 drained by ann@laptop: a new fan, since 2026-11-20 08:15 UTC
-      next    run "azp-fleet undrain h200-1/7" when it may take jobs again
+      next    run "azp-fleet undrain h200-1/7 --of ann" when it may take jobs again
 
     ! h200-1: GPU-513536b6: the temperature margin is 0 °C [gpu.hot]
       seen    GPU check, 2026-11-20 09:59 UTC
