@@ -77,6 +77,7 @@ describe('faults', () => {
       .poll(async () => (await rig.status().catch(() => undefined))?.problems[0]?.code)
       .toBe('pool.missing');
     await rig.until('waiting');
+    await expect.poll(async () => (await rig.slot('0')).code).toBe('pool.missing');
     await rig.azure.ensurePool('typo');
     await rig.until('idle');
   });
