@@ -11,7 +11,11 @@ import { config } from '../../../support/manager-config.ts';
 const gib = 1024 ** 3;
 
 /** Runs one round with images pulled in this order. `stuck`: images that Docker does not remove. */
-async function round(ids: readonly string[], needed: readonly string[], stuck: readonly string[] = []) {
+async function round(
+  ids: readonly string[],
+  needed: readonly string[],
+  { stuck = [], freeGib = 500 }: { readonly stuck?: readonly string[]; readonly freeGib?: number } = {},
+) {
   const removed: string[] = [];
   const state = {
     value: { pulled: ids.map((id, at): PulledImage => ({ id, at })) },
@@ -30,7 +34,7 @@ async function round(ids: readonly string[], needed: readonly string[], stuck: r
       removed.push(id);
     },
   };
-  const space = { freeBytes: 500 * gib, totalBytes: 1000 * gib, freeInodes: 1 };
+  const space = { freeBytes: freeGib * gib, totalBytes: 1000 * gib, freeInodes: 1 };
   const tools = {
     engine,
     state,
@@ -48,6 +52,10 @@ test('a pulled image that nothing needs is removed, and the list forgets it', as
   expect(await round(['a', 'b', 'c', 'd'], ['d'])).toEqual({ removed: ['a'], listed: ['b', 'c', 'd'] });
 });
 
+test('on a disk that is nearly full all go that nothing needs, and the list forgets the last one, too', async () => {
+  expect(await round(['a', 'b'], [], { freeGib: 1 })).toEqual({ removed: ['a', 'b'], listed: [] });
+});
+
 test('a pulled image that is needed stays on the host and in the list', async () => {
   expect(await round(['a', 'b', 'c', 'd'], ['a', 'd'])).toEqual({
     removed: [],
@@ -56,7 +64,7 @@ test('a pulled image that is needed stays on the host and in the list', async ()
 });
 
 test('a pulled image that Docker does not remove stays in the list', async () => {
-  expect(await round(['a', 'b', 'c', 'd'], ['d'], ['a'])).toEqual({
+  expect(await round(['a', 'b', 'c', 'd'], ['d'], { stuck: ['a'] })).toEqual({
     removed: [],
     listed: ['a', 'b', 'c', 'd'],
   });
