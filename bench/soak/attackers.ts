@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import type { FakeControl, FakeJob, Fault } from '../../practice/azure/control/control.ts';
 import type { QueueJobs } from '../../practice/azure/control/types.ts';
+import { longestPauseMs } from '../../src/shared/azure/http/limits.ts';
 import type { LabHost } from '../../practice/lab/host.ts';
 import { shortMs } from './faults.ts';
 import { publishes } from './hostile.ts';
@@ -23,6 +24,8 @@ export interface Attacked {
 /** Attacks all the time, beside jobs and faults. */
 export interface Attacker {
   readonly name: string;
+  /** Milliseconds for which it may keep a manager from its server, beyond the attack. */
+  readonly pausesMs?: number;
   /** Resolves with the number of attacks once the signal is aborted. */
   run(soak: Attacked): Promise<number>;
 }
@@ -100,6 +103,7 @@ export async function answerNonsense(control: FakeControl, ms: number, signal: A
 export function nonsenseServer({ azure, lab }: SoakFleet): Attacker {
   return {
     name: 'nonsense from the server for 30 s',
+    pausesMs: longestPauseMs,
     run: ({ signal, delayingKeys }) =>
       repeated(signal, 120_000, async () => {
         await delayingKeys(async () => {

@@ -71,6 +71,8 @@ export async function soak(
       return work().finally(() => (delaying -= 1));
     },
   };
+  const pausesMs = Math.max(0, ...attackers.map((each) => each.pausesMs ?? 0));
+  const delayed = disturbances.map((each) => ({ ...each, boundMs: each.boundMs + pausesMs }));
   const from = Date.now();
   let faults: readonly FaultRecord[];
   let attacks: readonly (readonly [string, number])[];
@@ -79,7 +81,7 @@ export async function soak(
     const attack = Promise.all(attackers.map(async (each) => [each.name, await each.run(attacked)] as const));
     const trouble = async () => {
       try {
-        return await disturb(disturbances, queue, jobs, say, during);
+        return await disturb(delayed, queue, jobs, say, during);
       } finally {
         over.abort();
         await attack;
