@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { followCommand, runCommand } from '../../../../src/manager/machine/command.ts';
 import { followNew } from '../../../../src/manager/gpus/observe.ts';
 
@@ -53,4 +53,11 @@ test('without /dev/kmsg no kernel log is read', async () => {
   const args = followNew({ prefix: '/nowhere' });
   const end = await followCommand('sh', args, (line) => lines.push(line), new AbortController().signal);
   expect({ lines, ...end }).toEqual({ lines: [], complaint: '/nowhere/dev/kmsg cannot be read' });
+});
+
+test('after its exit nothing is killed any more: another process may have its number by the deadline', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  expect(await runCommand('true', [], 60_000)).toMatchObject({ code: 0, timedOut: false });
+  expect(vi.getTimerCount()).toBe(0);
 });
