@@ -82,7 +82,7 @@ async function left(): Promise<readonly string[]> {
   const drains = stdout === '' ? [] : (JSON.parse(stdout) as ManagerStatus).drains;
   const reasons = drains
     .map(({ reason }) => reason)
-    .filter((reason) => !reason.includes('; still drained: '));
+    .filter((reason) => !/; still drained: |^prove the host$/.test(reason));
   return [owner, ...reasons].filter((text) => text !== '');
 }
 
