@@ -75,7 +75,7 @@ const minuteMs = 60_000;
 
 /**
  * Reports a clock that differs from this machine's by more than 5 min: logins of agents would be refused. `readAt`: this machine's
- * wall clock when the facts had been read. Pure.
+ * wall clock when the facts had been read. Info, because either clock may be the wrong one. Pure.
  */
 export function clockFindings({ time }: GatheredFacts, readAt: number | undefined): readonly Finding[] {
   if (time === undefined || readAt === undefined) return [];
@@ -85,9 +85,9 @@ export function clockFindings({ time }: GatheredFacts, readAt: number | undefine
   return [
     {
       code: 'host.clock-off',
-      severity: 'warn',
+      severity: 'info',
       what: `its clock is ${minutes} min ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine’s`,
-      next: 'synchronize both: `timedatectl set-ntp true`; Azure DevOps refuses agents whose clock is off by 5 min',
+      next: 'compare both with the time (`date -u`), and synchronize the wrong one (`timedatectl set-ntp true`); Azure DevOps refuses agents whose clock is off by 5 min',
     },
   ];
 }

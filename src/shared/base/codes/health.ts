@@ -94,7 +94,7 @@ export const healthCodes = {
   ],
   'host.clock-off': [
     'the clock of a host differs from that of the machine of `azp-fleet status` by more than 5 min',
-    'synchronize both: `timedatectl set-ntp true`',
+    'compare both with the time, and synchronize the wrong one: `timedatectl set-ntp true`',
   ],
   'host.memory-corrected': [
     'the memory of a host had an error that was corrected (EDAC)',
