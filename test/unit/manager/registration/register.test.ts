@@ -94,6 +94,16 @@ describe('register', () => {
       ]);
     });
 
+    test('values that a job has blown up with its key do not fill the state', async () => {
+      const state = await open7();
+      const blown = Object.fromEntries(Array.from({ length: 9000 }, (_, index) => [`junk-${index}`, 'x']));
+      entry = { ...entry, userCapabilities: { ...entry?.userCapabilities, ...blown } } as AzureAgent;
+      await attempt(state);
+      expect(deletions.map((text) => (JSON.parse(text) as { renewing: unknown }).renewing)).toEqual([
+        { '0': { enabled: false } },
+      ]);
+    });
+
     fault('renewal-not-written', 'its entry is not deleted while its values cannot be written', async () => {
       const state = await open7();
       rmSync(directory, { recursive: true });
