@@ -7,8 +7,9 @@ export interface Figures {
   /** Resident memory in 10^6 bytes: before the jobs, and after them. */
   readonly idleMB: number;
   readonly busyMB: number;
-  /** Of one processor, while nothing happens. */
+  /** Of one processor, while nothing happens: the manager itself, and nvidia-smi and other programs that it starts. */
   readonly idlePercent: number;
+  readonly idleProgramsPercent: number;
 }
 
 /** One line of the table; without a goal it only informs. */
@@ -21,7 +22,14 @@ export interface Row {
 }
 
 /** Returns the measured figures beside their goals. Pure. */
-export function measured({ refills, runs, idleMB, busyMB, idlePercent }: Figures): readonly Row[] {
+export function measured({
+  refills,
+  runs,
+  idleMB,
+  busyMB,
+  idlePercent,
+  idleProgramsPercent,
+}: Figures): readonly Row[] {
   const share = (values: readonly number[], part: number) =>
     values.length === 0 ? undefined : percentile(values, part);
   const own = refills.map(({ ownMs }) => ownMs);
@@ -71,6 +79,7 @@ export function measured({ refills, runs, idleMB, busyMB, idlePercent }: Figures
     { name: 'resident memory, idle', seen: idleMB, goal: 110, unit: 'MB' },
     { name: 'resident memory, after the jobs', seen: busyMB, goal: 110, unit: 'MB' },
     { name: 'one processor, idle', seen: idlePercent, goal: 0.5, unit: '%' },
+    { name: 'the programs that it starts, idle', seen: idleProgramsPercent, unit: '%' },
   ];
 }
 

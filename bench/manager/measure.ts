@@ -57,6 +57,7 @@ export async function run(args: readonly string[]): Promise<void> {
       idleMB: idle.residentMB,
       busyMB,
       idlePercent: idle.percent,
+      idleProgramsPercent: idle.programsPercent,
     });
   } finally {
     await lab.remove();
@@ -97,6 +98,7 @@ interface Idle {
   /** 10^6 bytes. */
   readonly residentMB: number;
   readonly percent: number;
+  readonly programsPercent: number;
 }
 
 /** Measures the idle manager: only its own checks run. */
@@ -106,16 +108,18 @@ async function idleCost(host: LabHost): Promise<Idle> {
   const before = await processorTicks(host);
   const from = Date.now();
   await delay(idleS * 1000);
-  const spent = (await processorTicks(host)) - before;
+  const after = await processorTicks(host);
   const ticksPerSecond = 100;
-  const percent = (spent / ticksPerSecond / ((Date.now() - from) / 1000)) * 100;
-  return { residentMB: await memory(host), percent };
+  const share = (part: 'own' | 'programs') =>
+    ((after[part] - before[part]) / ticksPerSecond / ((Date.now() - from) / 1000)) * 100;
+  return { residentMB: await memory(host), percent: share('own'), programsPercent: share('programs') };
 }
 
-async function processorTicks(host: LabHost): Promise<number> {
+async function processorTicks(host: LabHost): Promise<{ readonly own: number; readonly programs: number }> {
   const fields = (await ofManager(host, 'stat')).replace(/^.*\) /su, '').split(' ');
-  // utime and stime, and those of children it has waited for: its nvidia-smi is its cost, too.
-  return [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index] ?? 0), 0);
+  // utime and stime, and those of children it has waited for.
+  const sum = (...at: readonly number[]) => at.reduce((all, index) => all + Number(fields[index] ?? 0), 0);
+  return { own: sum(11, 12), programs: sum(13, 14) };
 }
 
 async function memory(host: LabHost): Promise<number> {

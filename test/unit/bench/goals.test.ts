@@ -8,6 +8,7 @@ const good: Figures = {
   idleMB: 110,
   busyMB: 80,
   idlePercent: 0.5,
+  idleProgramsPercent: 3,
 };
 
 test.each<[string, Partial<Figures>, readonly string[]]>([
