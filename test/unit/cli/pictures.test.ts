@@ -98,8 +98,19 @@ test('the demo has its headings, and the columns of the status', () => {
   const titles = shown.filter((line) => line.startsWith('── '));
   const expected = [headings.status, headings.jobs, headings.again];
   expect(titles.map((line) => expected.find((each) => line.includes(each)))).toEqual(expected);
-  const row = statusRow({ host, facts: facts() }, () => pool, now);
-  const [columns = ''] = statusText([row], { width: 80, paint: (_, text) => text }).split('\n');
+  // As in the demo: the systems and their Docker differ, so what is equal stands below the table.
+  const debian = (id: string) => ({
+    ...facts().os,
+    id: 'debian',
+    versionId: id,
+    pretty: `Debian GNU/Linux ${id}`,
+  });
+  const hosts = [
+    facts({}, { os: debian('12') }),
+    facts({}, { os: debian('13'), docker: { serverVersion: '26.1.5' } }),
+  ];
+  const rows = hosts.map((seen) => statusRow({ host, facts: seen }, () => pool, now));
+  const [columns = ''] = statusText(rows, { width: 80, paint: (_, text) => text }).split('\n');
   expect(shown).toContain(columns.replaceAll(/ +/g, ' '));
   expect(shown.filter(isBroken)).toEqual([]);
 });
