@@ -15,6 +15,12 @@ export const longestPauseMs = 2 * 60_000;
 /** The longest pause, milliseconds, where X-RateLimit-Reset shows that the identity is over its limit for so long. */
 export const longestLimitedMs = 15 * 60_000;
 
+/**
+ * The pause, milliseconds, instead of one beyond every rate limit, which Azure DevOps never requests: no server is relieved by
+ * it, and a proxy that answers so for some seconds must not stop a fleet for minutes.
+ */
+const nonsensePauseMs = 30_000;
+
 /** Pauses shorter than this, milliseconds, are not reported. */
 export const noticedMs = 3000;
 
@@ -68,8 +74,9 @@ interface RequestedPause {
 }
 
 /**
- * Returns the pause that an answer requests for all calls of this identity. `wall`: as for retryAfter. A nonsensical one
- * becomes 1 to 2 minutes: of a constant length it could end in the server's next trouble each time, for all managers at once.
+ * Returns the pause that an answer requests for all calls of this identity. `wall`: as for retryAfter. One
+ * that is too long becomes 1 to 2 minutes, and above 15 minutes 15 to 30 s: of a constant length it could end in the server's
+ * next trouble each time, for all managers at once.
  */
 export function requestedPause(
   headers: AnswerHeaders,
@@ -84,7 +91,9 @@ export function requestedPause(
   const agreed = Number.isNaN(limitedMs) ? 0 : limitedMs;
   const most = Math.min(Math.max(longestPauseMs, agreed), longestLimitedMs);
   if (asked !== undefined && asked <= most && !header.startsWith('-')) return { ms: asked };
-  const limit = most > longestPauseMs ? most : Math.round(most * (0.5 + random() / 2));
+  const isLimited = most > longestPauseMs;
+  const isNonsense = asked !== undefined && asked > longestLimitedMs;
+  const limit = isLimited ? most : Math.round((isNonsense ? nonsensePauseMs : most) * (0.5 + random() / 2));
   return { ms: Math.min(asked ?? 0, limit), odd: foreignLine(header, 60) };
 }
 
