@@ -81,7 +81,8 @@ const table: { readonly [K in Kind]: Row<K> } = {
   }),
   // The slot has no container and launches none now: the last run's key must open no session until then.
   'end-key': row(['slot', 'pool'], async ({ slot, pool, memory }, { tools }) => {
-    memory.nextKey = await endLostKey(tools, { poolId: pool.id, agent: slot.agent });
+    const { agentId: id } = memory;
+    memory.nextKey = await endLostKey(tools, { poolId: pool.id, agent: slot.agent, ...defined({ id }) });
     memory.keyEnded();
   }),
   // The pool shows other capabilities than configured. The agent keeps running.
@@ -336,7 +337,10 @@ async function endRunsKey(
   const { tools } = parts;
   const { name: agent } = container;
   const isLast = !mayHaveSlot(agent, poolId, parts);
-  const order = { poolId, agent, isLast, ...defined({ id: agentIdOf(container) }) };
+  const id = agentIdOf(container);
+  // The manager that launched the run may have been an earlier one.
+  memory.agentId ??= id;
+  const order = { poolId, agent, isLast, ...defined({ id }) };
   let shown: AzureAgent | undefined;
   memory.nextKey = await endKey(tools, order, (agent) => (shown = agent)).catch((error: unknown) => {
     // The container stays, and the next manager replaces the key.

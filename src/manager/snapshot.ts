@@ -232,7 +232,7 @@ export class SnapshotBuilder {
   #isKeySpent(slot: Slot, memory: SlotMemory): boolean {
     const pool = this.#watches.pools.of(slot);
     const agent = pool.agent(slot.agent);
-    if (agent === undefined || !isOurs(agent, this.#tools.state.owner)) return false;
+    if (agent === undefined || !isOurs(agent, this.#tools.state.owner, memory.agentId)) return false;
     return memory.nextKey?.agent.id !== agent.id && !memory.mayPredateKeyEnd(pool.at);
   }
 

@@ -35,15 +35,19 @@ export async function endKey(
   { poolId, agent: name, id, isLast }: EndedRun,
   found: (agent: AzureAgent) => void,
 ): Promise<NextKey | undefined> {
-  const agent = await tools.azure.findAgent(poolId, name).catch(async (error: unknown) => {
-    // The job may have published any number of capabilities: the new entry has none of them.
-    if (!hasCode(error, 'azure.too-long')) throw error;
-    return tools.azure.findAgent(poolId, name, { capabilities: false });
-  });
+  const agent = await findBounded(tools, poolId, name);
   if (agent === undefined || !isOurs(agent, tools.state.owner, id)) return undefined;
   found(agent);
   if (isLast && (await tools.azure.deleteAgent(poolId, agent.id))) return undefined;
   return replaceKey(tools, poolId, agent);
+}
+
+/** The job may have published any number of capabilities: the new entry has none of them. */
+function findBounded({ azure }: KeyTools, poolId: number, name: string): Promise<AzureAgent | undefined> {
+  return azure.findAgent(poolId, name).catch(async (error: unknown) => {
+    if (!hasCode(error, 'azure.too-long')) throw error;
+    return azure.findAgent(poolId, name, { capabilities: false });
+  });
 }
 
 /**
@@ -52,13 +56,13 @@ export async function endKey(
  */
 export async function endLostKey(
   tools: KeyTools & Pick<ManagerDeps, 'engine'>,
-  { poolId, agent: name }: { readonly poolId: number; readonly agent: string },
+  { poolId, agent: name, id }: Omit<EndedRun, 'isLast'>,
 ): Promise<NextKey | undefined> {
   const [agent, containers] = await Promise.all([
-    tools.azure.findAgent(poolId, name),
+    findBounded(tools, poolId, name),
     tools.engine.listOwn({ [Labels.kind]: 'agent' }),
   ]);
-  if (agent === undefined || !isOurs(agent, tools.state.owner)) return undefined;
+  if (agent === undefined || !isOurs(agent, tools.state.owner, id)) return undefined;
   if (containers.some((container) => container.name === name)) throw new NotYet(containerExists(name));
   const { assignedRequest } = agent;
   if (assignedRequest !== undefined)

@@ -26,6 +26,29 @@ test('a job that publishes thousands of capabilities loses its key at its end, a
   expect((await rig.status()).problems).toEqual([]);
 });
 
+test.each([
+  ['', false],
+  [', also by a manager that was restarted during the job', true],
+])('it loses its key later if the server has trouble at its end%s', async (_, isRestarted) => {
+  await rig.start();
+  await rig.until('idle');
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  if (isRestarted) {
+    await rig.stop();
+    await rig.start();
+    await rig.until('busy', ['0']);
+  }
+  await rig.control.publishCapabilities('box-0', capabilities);
+  await rig.control.fail({ status: 203, count: 1_000_000 });
+  rig.endJob('box-0');
+  await expect.poll(async () => (await rig.slot('0')).code).toBe('azure.auth');
+  await rig.control.clearFaults();
+  await rig.until('idle');
+  const after = await rig.azure.findAgent(rig.poolId, 'box-0');
+  expect(Object.keys(after?.systemCapabilities ?? {}).length).toBeLessThan(100);
+});
+
 test('a slot whose agent has thousands of capabilities waits with the cause; the others take jobs', async () => {
   await rig.start();
   await rig.until('idle');
