@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util';
 
 import { say as sayOnLab } from '../../practice/lab/say.ts';
+import { keepDisksCounting } from '../../practice/lab/host.ts';
 import { stopService } from '../../practice/lab/services.ts';
 import { release } from '../../test/lab/support/release.ts';
 import { recordResults } from '../results.ts';
@@ -31,6 +32,8 @@ const { values } = parseArgs({
 
 const fleet = await soakFleet();
 const [a, b, c] = [fleet.lab.host('a'), fleet.lab.host('b'), fleet.lab.host('c')];
+const over = new AbortController();
+const counting = keepDisksCounting(fleet.lab.hosts, over.signal);
 try {
   const result = await soak(
     fleet,
@@ -64,6 +67,8 @@ try {
   else process.stdout.write(`${title}\n\n${report(result)}\n`);
   process.exitCode = result.violations.length === 0 ? 0 : 1;
 } finally {
+  over.abort();
+  await counting;
   if (!values.keep) {
     await fleet.lab.remove();
     await stopService(`azure-${fleet.lab.prefix}`);

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 
 import { clockVariable } from '../../src/shared/base/practice.ts';
@@ -412,15 +413,30 @@ async function smallDisk(container: string, { mib, type }: SmallDisk): Promise<s
   });
 }
 
-/**
- * Turns quota on as Docker would, and keeps it counting: from Linux 6.1 on, removing a subvolume (as Docker does with every
- * container) otherwise ends the counting, and limits are no longer held.
- */
+/** Turns quota on as Docker would, and keeps it counting. */
 async function keepCounting(point: string): Promise<void> {
   await run('btrfs', ['quota', 'enable', point]);
   const { stdout } = await run('findmnt', ['-no', 'UUID', point]);
-  const threshold = `/sys/fs/btrfs/${stdout.trim()}/qgroups/drop_subtree_threshold`;
+  countOn(stdout.trim());
+}
+
+/**
+ * From Linux 6.1 on, removing a subvolume (as Docker does with every container) otherwise ends the counting, and limits are no
+ * longer held. Docker turns quota off when it ends and on when it needs it, which takes this back.
+ */
+function countOn(uuid: string): void {
+  const threshold = `/sys/fs/btrfs/${uuid}/qgroups/drop_subtree_threshold`;
   if (existsSync(threshold)) writeFileSync(threshold, '8');
+}
+
+/** Keeps the btrfs disks of these hosts counting while their engines restart, until the signal is aborted. */
+export async function keepDisksCounting(hosts: readonly LabHost[], signal: AbortSignal): Promise<void> {
+  const points = hosts.map(({ container }) => mountOf(container));
+  const found = await Promise.all(points.map((point) => run('findmnt', ['-no', 'UUID', point])));
+  while (!signal.aborted) {
+    for (const { stdout } of found) countOn(stdout.trim());
+    await delay(200, undefined, { signal }).catch(() => undefined);
+  }
 }
 
 /** Unmounting frees the loop device, too. */

@@ -9,6 +9,8 @@ const system = /^PRETTY_NAME="?([^"\n]*)/mu.exec(readFileSync('/etc/os-release',
 export const osDescription = system;
 const userAgent = `VSServices/1.0.0.0 (NetStandard; ${system.replace(/\(/gu, '[').replace(/\)/gu, ']')}) VstsAgentCore-linux-x64/${version()} (${system})`;
 const apiVersion = '5.1-preview.1';
+/** A request without an answer for so long has failed (VSTS_HTTP_TIMEOUT), by the machine's clock. */
+const answerMs = 100_000;
 /** Number of attempts while the server is busy; the first pause is one second, each later one twice as long. */
 const busyAttempts = 5;
 
@@ -94,8 +96,16 @@ export class Connection {
       ...(content === undefined ? {} : { 'content-type': `${type}; ${about}` }),
       ...(this.#authorization === undefined ? {} : { authorization: this.#authorization }),
     };
+    const late = AbortSignal.timeout(answerMs);
+    const either = signal === undefined ? late : AbortSignal.any([signal, late]);
     try {
-      return await fetch(this.#base + path, { method, redirect: 'manual', headers, body: content, signal });
+      return await fetch(this.#base + path, {
+        method,
+        redirect: 'manual',
+        headers,
+        body: content,
+        signal: either,
+      });
     } catch (error) {
       throw signal?.aborted ? error : new NetworkError(error, this.#base);
     }
