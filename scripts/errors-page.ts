@@ -5,7 +5,7 @@ import { messagesByCode } from './code-messages.ts';
 import { gpuRules } from '../src/shared/health/gpu-rules.ts';
 import { screen } from './screens-in-pages.ts';
 
-/** Codes of the rules for one GPU, whose table is in docs/health.md. */
+/** Codes of the rules for one GPU, which are in docs/findings.md. */
 export const ruleCodes = new Set<string>(gpuRules.map(({ code }) => code));
 
 /** Every code of docs/errors.md but those of findings about GPUs, which have no message in the source. */
@@ -45,7 +45,7 @@ export function errorsPage(texts = allTexts()): string {
       );
     const intro =
       title === findings.title
-        ? 'When each is found, its severity, and the codes of the rules for one GPU: [health.md](health.md).\n\n'
+        ? 'When each is found, its severity, and the codes of the rules for one GPU: [findings.md](findings.md).\n\n'
         : '';
     return [
       `## ${title}\n\n${intro}| code | cause | fix | message |\n| --- | --- | --- | --- |\n${table.join('\n')}\n`,

@@ -467,7 +467,7 @@ const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet explain ssh.auth', 'a code from a message'],
       ['azp-fleet explain xid.79', 'an error number of the GPU driver'],
     ],
-    json: ['code', 'subject', 'cause', 'fix'],
+    json: ['code', 'subject', 'cause', 'fix', 'finding'],
     load: async () => (await import('./commands/explain.ts')).run,
   },
 ];

@@ -2,6 +2,7 @@ import { codeTables, findings } from '../../shared/base/codes/tables.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, usageError } from '../../shared/base/errors.ts';
 import { completed, nearest } from '../../shared/base/nearest.ts';
+import type { Finding } from '../../shared/health/verdict.ts';
 import { checkXids, classifyXid } from '../../shared/health/xid.ts';
 import type { CommandInput } from '../command.ts';
 import { wrap } from '../render/lines.ts';
@@ -14,6 +15,8 @@ interface Explained {
   readonly subject: string;
   readonly cause: string;
   readonly fix: string;
+  /** Null: the code is no finding. */
+  readonly finding: { readonly title: string; readonly severity: Finding['severity'] } | null;
 }
 
 /** Prints the entry of a code. Contacts no host. */
@@ -36,8 +39,15 @@ export function explain(code: string): Explained | undefined {
   const [, digits] = /^xid\.(\d{1,6})$/.exec(code) ?? [];
   if (digits !== undefined) return explainXid(Number(digits));
   for (const { title, entries } of [...codeTables, findings]) {
-    const [cause, fix] = (Object.hasOwn(entries, code) ? entries[code] : undefined) ?? [];
-    if (cause !== undefined && fix !== undefined) return { code, subject: title, cause, fix };
+    const [cause, fix, finding] = (Object.hasOwn(entries, code) ? entries[code] : undefined) ?? [];
+    if (cause === undefined || fix === undefined) continue;
+    return {
+      code,
+      subject: title,
+      cause,
+      fix,
+      finding: finding === undefined ? null : { title: finding.title, severity: finding.severity ?? 'fail' },
+    };
   }
   return undefined;
 }
@@ -51,13 +61,20 @@ function explainXid(xid: number): Explained {
     subject: 'GPU driver errors in the kernel log (XID)',
     cause: `XID ${xid}: ${what}`,
     fix: found?.next ?? '',
+    finding: { title: `XID ${xid}`, severity: found?.severity ?? 'warn' },
   };
 }
 
-function explainedLines({ code, subject, cause, fix }: Explained, width: number): readonly string[] {
+function explainedLines(explained: Explained, width: number): readonly string[] {
+  const { code, subject, cause, fix, finding } = explained;
   const labelled = (label: string, text: string) =>
     wrap(text, width, 12, 12).map((line, at) => (at === 0 ? `  ${label.padEnd(10)}${line}` : line));
-  return [`${code} · ${subject}`, ...labelled('cause', cause), ...labelled('fix', fix)];
+  return [
+    `${code} · ${subject}`,
+    ...(finding === null ? [] : labelled('finding', `${finding.title} (${finding.severity})`)),
+    ...labelled('cause', cause),
+    ...labelled('fix', fix),
+  ];
 }
 
 function unknownCode(code: string): Error {

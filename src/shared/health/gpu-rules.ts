@@ -7,13 +7,15 @@ import { flag, number, sum, text } from './values.ts';
 export interface Rule<Read, Code = string> {
   /** Stable. It needs no other line than this one. */
   readonly code: Code;
+  /** What is wrong, in a few words. */
+  readonly title: string;
   /** `info` is only shown; `warn` degrades the host; `fail` also stops the slots on this GPU. */
   readonly severity: 'info' | 'warn' | 'fail';
   /** The manager raises the severity to `fail` when it has seen this for so many minutes. */
   readonly failsAfterMin?: number;
-  /** The condition in words, for docs/health.md. */
+  /** The condition in words, for docs/findings.md. */
   readonly when: string;
-  /** For docs/health.md: where a threshold comes from, or why this is wrong. */
+  /** For docs/findings.md: where a threshold comes from, or why this is wrong. */
   readonly source?: string;
   /** Returns what is wrong, in one line, or undefined. An absent value is never wrong. */
   readonly seen: (gpu: Gpu & Read) => string | undefined;
@@ -71,6 +73,7 @@ const failure = family({
   rules: [
     {
       code: 'gpu.lost',
+      title: 'GPU is lost',
       severity: 'fail',
       when: 'a value reads `GPU is lost` or `requires reset`',
       source: 'nvidia-smi manual',
@@ -79,6 +82,7 @@ const failure = family({
     },
     {
       code: 'gpu.recovery-action',
+      title: 'GPU needs a reset',
       severity: 'fail',
       when: 'the driver asks for Reset, Reboot or Drain and Reset (older drivers: reset required, drain and reset recommended)',
       source: 'as DCGM does',
@@ -88,6 +92,7 @@ const failure = family({
     },
     {
       code: 'gpu.recovery-minor',
+      title: 'GPU needs a recovery action',
       severity: 'warn',
       when: 'the driver asks for another action, such as Drain P2P',
       source: 'as DCGM does',
@@ -136,6 +141,7 @@ const memory = family({
   rules: [
     {
       code: 'gpu.ecc-uncorrected',
+      title: 'Uncorrected memory errors',
       severity: 'fail',
       when: 'uncorrected errors since the last reset ≥ 1 (SRAM parity, SRAM SEC-DED, DRAM; double-bit before Ampere)',
       source: 'as DCGM does',
@@ -145,6 +151,7 @@ const memory = family({
     },
     {
       code: 'gpu.sram-threshold',
+      title: 'Too many SRAM errors',
       severity: 'fail',
       when: 'SRAM threshold exceeded',
       source: 'NVIDIA’s criterion for replacement',
@@ -153,6 +160,7 @@ const memory = family({
     },
     {
       code: 'gpu.remap-failure',
+      title: 'Memory row cannot be remapped',
       severity: 'fail',
       when: 'a memory row could not be remapped',
       source: 'as DCGM does',
@@ -161,6 +169,7 @@ const memory = family({
     },
     {
       code: 'gpu.unrepairable-memory',
+      title: 'Memory cannot be repaired',
       severity: 'fail',
       when: 'unrepairable memory',
       source: 'the driver has no repair left (since 595)',
@@ -169,6 +178,7 @@ const memory = family({
     },
     {
       code: 'gpu.remap-pending',
+      title: 'Memory row is remapped at the next reset',
       severity: 'warn',
       when: 'a memory row is remapped at the next reset',
       source: 'as DCGM does',
@@ -177,6 +187,7 @@ const memory = family({
     },
     {
       code: 'gpu.channel-repair-pending',
+      title: 'Memory channel is repaired at the next reset',
       severity: 'warn',
       when: 'a memory channel is repaired at the next reset',
       source: 'as a pending remap',
@@ -185,6 +196,7 @@ const memory = family({
     },
     {
       code: 'gpu.tpc-repair-pending',
+      title: 'TPC is repaired at the next reset',
       severity: 'warn',
       when: 'a processing cluster (TPC) is repaired at the next reset',
       source: 'as a pending remap',
@@ -194,6 +206,7 @@ const memory = family({
     },
     {
       code: 'gpu.retirement-pending',
+      title: 'Memory page is retired at the next reboot',
       severity: 'warn',
       when: 'a memory page is retired at the next reboot (before Ampere)',
       source: 'as DCGM does',
@@ -202,6 +215,7 @@ const memory = family({
     },
     {
       code: 'gpu.remapped-rows',
+      title: 'Many remapped memory rows',
       severity: 'warn',
       when: 'memory rows remapped after uncorrected errors ≥ 512',
       source: 'as DCGM does',
@@ -222,6 +236,7 @@ const readiness = family({
   rules: [
     {
       code: 'gpu.fabric',
+      title: 'NVLink fabric failed',
       severity: 'fail',
       when: 'NVLink fabric is Not Started, or Completed without Success (SXM boards)',
       source: 'CUDA fails with error 802',
@@ -230,6 +245,7 @@ const readiness = family({
     },
     {
       code: 'gpu.fabric-starting',
+      title: 'NVLink fabric is starting',
       severity: 'warn',
       failsAfterMin: 2,
       when: 'NVLink fabric is In Progress',
@@ -239,6 +255,7 @@ const readiness = family({
     },
     {
       code: 'gpu.fabric-unhealthy',
+      title: 'NVLink fabric is unhealthy',
       severity: 'fail',
       when: 'the health of the NVLink fabric is Unhealthy',
       source: 'the driver’s own summary (since 580)',
@@ -247,6 +264,7 @@ const readiness = family({
     },
     {
       code: 'gpu.compute-prohibited',
+      title: 'GPU prohibits processes',
       severity: 'fail',
       when: 'compute mode is Prohibited',
       source: 'CUDA starts no process on the GPU',
@@ -256,6 +274,7 @@ const readiness = family({
     },
     {
       code: 'gpu.mig-empty',
+      title: 'MIG has no instance',
       severity: 'fail',
       when: 'MIG is on and has no instance',
       source: 'no job can use the GPU',
@@ -291,6 +310,7 @@ const heatAndPower = family({
   rules: [
     {
       code: 'gpu.hot',
+      title: 'GPU is too hot',
       severity: 'warn',
       when: 'temperature margin ≤ 0 °C, or GPU or memory at the highest operating temperature',
       source: 'the card’s own limits',
@@ -299,6 +319,7 @@ const heatAndPower = family({
     },
     {
       code: 'gpu.slowed-heat',
+      title: 'GPU is slowed by heat',
       severity: 'warn',
       when: 'a hardware slowdown by heat is active',
       source: 'one sample',
@@ -307,6 +328,7 @@ const heatAndPower = family({
     },
     {
       code: 'gpu.slowed-heat-software',
+      title: 'Clocks are lowered by heat',
       severity: 'info',
       when: 'the driver lowers the clocks to hold the target temperature',
       source: 'usual for cards with a blower under load; `gpu.hot` reports a card at its limit',
@@ -319,6 +341,7 @@ const heatAndPower = family({
     },
     {
       code: 'gpu.slowed-power',
+      title: 'GPU is slowed by the power brake',
       severity: 'warn',
       when: 'the power brake is active',
       source: 'one sample',
@@ -327,6 +350,7 @@ const heatAndPower = family({
     },
     {
       code: 'gpu.slowed',
+      title: 'GPU is slowed',
       severity: 'warn',
       when: 'another hardware slowdown is active',
       source: 'one sample',
@@ -339,6 +363,7 @@ const heatAndPower = family({
     },
     {
       code: 'gpu.power-capped',
+      title: 'Power limit is lowered',
       severity: 'info',
       when: 'the power limit is below the default of the board',
       source: 'it may be intended',
@@ -400,6 +425,7 @@ const pcie = family({
   rules: [
     {
       code: 'gpu.pcie-width',
+      title: 'Fewer PCIe lanes',
       severity: 'info',
       when: 'the PCIe link has fewer lanes than the card',
       source: 'T4, A10G, P2000 and boards with two GPUs always show this',
@@ -408,6 +434,7 @@ const pcie = family({
     },
     {
       code: 'gpu.pcie-generation',
+      title: 'Lower PCIe generation',
       severity: 'warn',
       when: 'PCIe generation below that of card and host, under load (P0 to P2, utilization > 0)',
       source: 'an idle link slows down to save power',
@@ -443,6 +470,7 @@ const driver = family({
   rules: [
     {
       code: 'gpu.value-error',
+      title: 'GPU reports an error',
       severity: 'warn',
       when: 'a value reads `Unknown Error` or `ERR!`',
       seen: ({ faults }) => faultLike(faults, /^(?!.*(?:lost|requires reset))/i),
@@ -450,6 +478,7 @@ const driver = family({
     },
     {
       code: 'gpu.persistence',
+      title: 'Persistence mode is off',
       severity: 'warn',
       when: 'persistence mode is off',
       source: 'every container start initializes the GPU again',

@@ -25,7 +25,7 @@ export interface Trouble {
 
 /** One finding of a rule. `warn` degrades a host, `fail` fails it; `info` is only shown. */
 export interface Finding {
-  /** Stable: `gpu.ecc-uncorrected`, `gpu.missing`, `driver.mismatch`, … docs/health.md describes those about GPUs. */
+  /** Stable: `gpu.ecc-uncorrected`, `gpu.missing`, `driver.mismatch`, … docs/findings.md lists all. */
   readonly code: Code;
   /** The GPU's UUID, or its PCI address (`0000:83:00.0`) when no UUID can be read. Absent: the whole host. */
   readonly gpu?: string;

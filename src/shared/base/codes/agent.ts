@@ -57,50 +57,88 @@ export const agentCodes = {
   'agents.backing-off': [
     'the agent failed and starts again after a pause',
     'fix the cause that is shown with it',
+    { title: 'Agent fails' },
   ],
   'agents.held-by-run': [
     'a run holds the drain, or was interrupted while it did',
     'run `azp-fleet undrain HOST` when that run has ended',
+    { title: 'Drained by a run', severity: 'warn' },
   ],
   'agents.left-drained': [
     'drained by an interrupted provision, reboot or remove',
     'run the same command on the host again: it enables the agents; or run `azp-fleet undrain HOST`',
+    { title: 'Drained by an interrupted run', severity: 'warn' },
   ],
-  'agents.idle': ['the agent started and is not listening yet', 'check `journalctl -u azp-fleet-manager`'],
-  'agents.older-job': ['a job from before the last change still runs', 'wait until it ends'],
+  'agents.idle': [
+    'the agent started and is not listening yet',
+    'check `journalctl -u azp-fleet-manager`',
+    { title: 'Agent does not listen yet' },
+  ],
+  'agents.older-job': [
+    'a job from before the last change still runs',
+    'wait until it ends',
+    { title: 'Job from before the change', severity: 'info' },
+  ],
   'agents.outdated': [
     'the agent was made before the last change',
     'wait: the manager replaces it when it has no job',
+    { title: 'Agent is outdated' },
   ],
   'agents.replaced': [
     'the pool has a different agent under this name',
     'find out who registers agents with this name',
+    { title: 'Agent was replaced' },
   ],
-  'agents.stopping': ['the agent is still draining', 'check `journalctl -u azp-fleet-manager`'],
+  'agents.stopping': [
+    'the agent is still draining',
+    'check `journalctl -u azp-fleet-manager`',
+    { title: 'Agent does not stop' },
+  ],
   'agents.taken': [
     'the agent name in the pool belongs to another installation',
     'set another agentName for one of them, or run `azp-fleet adopt HOST`',
+    { title: 'Agent name is taken' },
   ],
   'agents.untold': [
     'the manager is too old to report what its agents were made from',
     'run `azp-fleet provision`',
+    { title: 'Agents are not reported', severity: 'warn' },
   ],
-  'agents.disabled': ['the agent is disabled in the pool', 'enable it in Azure DevOps'],
+  'agents.disabled': [
+    'the agent is disabled in the pool',
+    'enable it in Azure DevOps',
+    { title: 'Agent is disabled', severity: 'warn' },
+  ],
   'agents.offline': [
     'the agent runs on the host and is offline in the pool',
     'check its log and the network',
+    { title: 'Agent is offline' },
   ],
-  'agents.quarantined': ['the slot accepts no jobs because of its GPU', 'fix the GPU as the finding says'],
-  'agents.starting': ['the agent has been starting for minutes', 'check `journalctl -u azp-fleet-manager`'],
-  'agents.waiting': ['the slot waits; the status shows what for', 'fix the cause that is shown with it'],
+  'agents.quarantined': [
+    'the slot accepts no jobs because of its GPU',
+    'fix the GPU as the finding says',
+    { title: 'Slot is quarantined' },
+  ],
+  'agents.starting': [
+    'the agent has been starting for minutes',
+    'check `journalctl -u azp-fleet-manager`',
+    { title: 'Agent does not start' },
+  ],
+  'agents.waiting': [
+    'the slot waits; the status shows what for',
+    'fix the cause that is shown with it',
+    { title: 'Slot waits' },
+  ],
   'container.gone': ['a container no longer exists', 'retried automatically'],
   'container.no-pool': [
     'a container that the manager created has no configured slot, and its agent is in no known pool',
     'run `docker stop NAME` on the host when no job runs in it',
+    { title: 'Container without a pool', severity: 'warn' },
   ],
   'container.stuck': [
     'a container has been paused, or its removal has not ended, for 2 minutes',
     'run `docker unpause NAME` on the host, or `systemctl restart docker` if a removal hangs',
+    { title: 'Container hangs', severity: 'warn' },
   ],
   drained: [
     'the host or slot is drained',
@@ -129,6 +167,7 @@ export const agentCodes = {
   'health.old': [
     'the last check of the GPUs is too old',
     'check that nvidia-smi answers within 10 s on the host',
+    { title: 'GPU check is old' },
   ],
   'health.unknown': ['the GPUs have not been checked yet', 'wait 20 s'],
   'host-mode.failed': ['a program on the host failed', 'check `journalctl -u azp-fleet-manager`'],
@@ -186,7 +225,11 @@ export const agentCodes = {
     'the agent left no diagnostic logs of this run',
     'list the runs that have some: `azp-fleet logs HOST/SLOT --runs`',
   ],
-  'agents.none': ['the manager has no slots, so no agent takes jobs', 'check that the host shows its GPUs'],
+  'agents.none': [
+    'the manager has no slots, so no agent takes jobs',
+    'check that the host shows its GPUs',
+    { title: 'No slots' },
+  ],
   'slot.container-exists': ['a container of the slot still exists', 'wait: the manager removes it first'],
   'slot.gone': ['the slot is no longer configured', 'wait: the manager reads its slots again'],
   'gpu.unknown': ['the host has no such GPU', 'use one of the addresses that are listed'],

@@ -1,157 +1,307 @@
-import { gpuRules, type GpuRuleCode } from '../../health/gpu-rules.ts';
+import { gpuRules, type GpuRuleCode, type Rule } from '../../health/gpu-rules.ts';
+import type { Entry } from './entry.ts';
 
-/** Each rule for one GPU declares its code, cause and fix itself. */
+/** Each rule for one GPU declares its entry itself. */
 const ofRules = Object.fromEntries(
-  gpuRules.map(({ code, when, next }) => [code, [when, next.replaceAll('{bus}', 'ADDRESS')] as const]),
-) as Readonly<Record<GpuRuleCode, readonly [cause: string, fix: string]>>;
+  gpuRules.map(({ code, when, next, title, severity }: Rule<never, GpuRuleCode>): [GpuRuleCode, Entry] => [
+    code,
+    [when, next.replaceAll('{bus}', 'ADDRESS'), severity === 'fail' ? { title } : { title, severity }],
+  ]),
+) as Readonly<Record<GpuRuleCode, Entry>>;
 
-/** Findings about a host's GPUs and driver. docs/health.md says when each is found, and how severe it is. */
+/** Findings about a host's GPUs and driver. */
 export const healthCodes = {
   ...ofRules,
   'container.gpu-access': [
     'a container cannot open the GPU devices',
     'recreate the container; then check no-cgroups in /etc/nvidia-container-runtime/config.toml',
+    {
+      title: 'Container cannot open the GPUs',
+      when: 'in a container: `Failed to initialize NVML: Unknown Error`',
+    },
   ],
   'container.no-libcuda': [
     'libcuda.so.1 is missing in a container, or has no cuInit',
     'check nvidia-container-toolkit and that the driver capabilities contain compute',
+    {
+      title: 'No libcuda in containers',
+      when: 'in a container: `libcuda.so.1` is missing, or has no `cuInit`',
+    },
   ],
   'container.no-uvm': [
     'a container has no /dev/nvidia-uvm: CUDA fails with error 999',
     'run `modprobe nvidia_uvm` on the host, then `systemctl restart nvidia-cdi-refresh.service`',
+    {
+      title: 'No /dev/nvidia-uvm in a container',
+      when: 'in a container: GPU devices, but no `/dev/nvidia-uvm`: CUDA fails with 999',
+    },
   ],
   'container.permission': [
     'a container is denied the GPU devices, as SELinux does',
     'run `setsebool container_use_devices on`, or use label=disable',
+    { title: 'Container is denied the GPUs', when: 'in a container: `Insufficient Permissions`' },
   ],
-  'cuda.failed': ['CUDA does not initialize in a container', 'check `journalctl -k | grep NVRM` on the host'],
+  'cuda.failed': [
+    'CUDA does not initialize in a container',
+    'check `journalctl -k | grep NVRM` on the host',
+    {
+      title: 'CUDA does not start',
+      when: 'in a container: `cuInit` returns another error; warn if it takes more than 20 s',
+    },
+  ],
   'cuda.not-ready': [
     'CUDA is not ready: the fabric manager of the NVSwitches has not finished',
     'check `systemctl status nvidia-fabricmanager` on the host',
+    {
+      title: 'CUDA is not ready',
+      when: 'in a container: `cuInit` returns 802, as with NVSwitches until their fabric manager is ready',
+    },
   ],
   'diagnose.incomplete': [
     'a saved output is not whole, or has lines with an XID in a form that is not known',
     'save the kernel log with plain `dmesg` or `journalctl -k -b`, and the GPUs with `nvidia-smi -q -x`',
+    { title: 'Saved output is incomplete', severity: 'warn' },
   ],
   'driver.fabric-manager': [
     'a host has NVSwitches, and their fabric manager is not installed or does not run: CUDA fails with error 802',
     'run `azp-fleet provision`; then check `systemctl status nvidia-fabricmanager` on the host',
+    {
+      title: 'Fabric manager does not run',
+      when: 'the facts show NVSwitches, and no running `nvidia-fabricmanager.service`',
+    },
   ],
   'driver.mismatch': [
     'kernel module and driver libraries have different versions',
     'reboot the host, or run `azp-fleet provision`, which reloads the modules',
+    {
+      title: 'Driver versions differ',
+      when: 'exit 18, `Driver/library version mismatch`; `cuInit` returns 803 in a container',
+    },
   ],
   'driver.no-library': [
     'libnvidia-ml, the management library of the driver, is missing or too old',
     'reinstall the user space of the driver, all packages of one version',
+    { title: 'Driver library is missing', when: 'exit 12, 13' },
   ],
   'driver.no-uvm': [
     'the host has no /dev/nvidia-uvm, which CUDA needs',
     'wait for the next check, which creates it, or run `nvidia-modprobe -u -c=0`',
+    {
+      title: 'No /dev/nvidia-uvm on the host',
+      severity: 'warn',
+      when: 'the host has no `/dev/nvidia-uvm`, as after a boot: `nvidia-smi` creates the other device files only. The manager runs `nvidia-modprobe`',
+    },
   ],
   'driver.not-loaded': [
     'the NVIDIA kernel module is not loaded',
     'run `azp-fleet provision`; then check `dkms status` and Secure Boot',
+    { title: 'Driver is not loaded', when: 'exit 9; the facts show GPUs and no loaded module' },
   ],
   'gpu.compute-exclusive': [
     'slots share a GPU whose compute mode lets only one process use it',
     'run `nvidia-smi -i ADDRESS -c DEFAULT` on the host, or give each slot its own GPU',
+    {
+      title: 'Shared GPU in exclusive mode',
+      severity: 'warn',
+      when: 'slots share a GPU in compute mode Exclusive',
+    },
   ],
-  'gpu.count': ['the host has fewer GPUs than gpus: says', 'check the missing card, or correct gpus:'],
-  'gpu.inforom': ['the InfoROM of a GPU is corrupted; it often still works', 'plan to replace the card'],
+  'gpu.count': [
+    'the host has fewer GPUs than gpus: says',
+    'check the missing card, or correct gpus:',
+    { title: 'GPUs are missing', when: 'fewer GPUs on the bus than `gpus:` in the inventory; stops no slot' },
+  ],
+  'gpu.inforom': [
+    'the InfoROM of a GPU is corrupted; it often still works',
+    'plan to replace the card',
+    { title: 'InfoROM is corrupted', severity: 'warn', when: 'exit 14' },
+  ],
   'gpu.init-failed': [
     'the driver could not initialize a GPU (`RmInitAdapter failed` in the kernel log)',
     'reboot the host; then check that the driver supports the card, its power and its seating',
+    {
+      title: 'GPU is not initialized',
+      when: 'kernel log: `RmInitAdapter failed` for a GPU that nvidia-smi does not list',
+    },
   ],
   'gpu.interrupt': [
     'the kernel reports an interrupt problem with a GPU',
     'check the interrupt (MSI) settings of BIOS and kernel, then the hardware',
+    { title: 'Interrupt problem of a GPU', when: 'exit 10' },
   ],
   'gpu.missing': [
     'a GPU is on the PCI bus, and nvidia-smi does not list it',
     'check `journalctl -k | grep NVRM` on the host',
+    {
+      title: 'GPU is not listed',
+      when: 'on the PCI bus (VGA or 3D controller of NVIDIA, not bound to vfio-pci), but not listed; stops the slots on that GPU',
+    },
   ],
   'gpu.none-found': [
     'the driver is loaded and finds no GPU that it can use',
     'install the open kernel modules for Blackwell GPUs, the proprietary ones of branch 580 for GPUs before Turing',
+    { title: 'No usable GPU', when: 'exit 6, `No devices were found`, `No supported GPUs were found`' },
   ],
-  'gpu.power-cable': ['the external power cable of a GPU is not attached', 'attach the power cable'],
+  'gpu.power-cable': [
+    'the external power cable of a GPU is not attached',
+    'attach the power cable',
+    { title: 'Power cable is missing', when: 'exit 8' },
+  ],
   'gpu.process-hangs': [
     'a process on a GPU has been in state D for 5 min: it hangs in the kernel, and cannot be killed',
     'check `journalctl -k` on the host; if it does not exit, drain the host, then run `azp-fleet reboot`',
+    {
+      title: 'Process hangs on a GPU',
+      severity: 'warn',
+      when: 'every check for 5 min shows a process on the GPU in state D',
+    },
   ],
   'gpu.unreachable': [
     'the driver cannot reach a GPU, and nvidia-smi lists none because of it',
     'reboot the host; if the fault returns, check the hardware',
+    { title: 'Driver cannot reach a GPU', when: '`Unable to determine the device handle`' },
   ],
   'gpu.unsteady': [
     'the slot was closed three times within an hour, and stays closed for a while',
     'fix the cause, then run `azp-fleet repaired HOST`',
+    { title: 'GPU fails repeatedly', when: 'its slot was quarantined three times within an hour' },
   ],
   'gpu.vbios-differs': [
     'GPUs of one model in a host have different VBIOS versions',
     'ask the vendor for one version if their speed differs',
+    {
+      title: 'VBIOS versions differ',
+      severity: 'info',
+      when: 'GPUs of one model have different VBIOS versions',
+    },
   ],
   'host.clock-off': [
     'the clock of a host differs from that of the machine of `azp-fleet status` by more than 5 min',
     'compare both with the time, and synchronize the wrong one: `timedatectl set-ntp true`',
+    {
+      title: 'Clock differs',
+      severity: 'info',
+      when: "`status`: the host's clock differs from this machine's by more than 5 min (6 min where it is behind, since reading the facts takes up to one)",
+    },
   ],
   'host.memory-corrected': [
     'the memory of a host had an error that was corrected (EDAC)',
     'plan to replace the memory module if it comes often',
+    { title: 'Memory error was corrected', severity: 'info', when: 'kernel log: EDAC `CE`' },
   ],
   'host.memory-uncorrected': [
     'the memory or a CPU of a host had an error that was not corrected (EDAC, machine check)',
     'drain the host and test its memory; afterwards run `azp-fleet repaired HOST`',
+    {
+      title: 'Memory error',
+      severity: 'warn',
+      when: 'kernel log: EDAC `UE`, machine check exception, memory failure',
+    },
   ],
   'host.no-kernel-log': [
     'the manager cannot read the kernel log, where XIDs are reported',
     'check `journalctl -k` on the host',
+    { title: 'Kernel log is not readable', severity: 'info' },
   ],
   'host.read-only': [
     'a file system has failed, and the kernel stopped writing to it',
     'check the disk and the file system (fsck); afterwards run `azp-fleet repaired HOST`',
+    {
+      title: 'File system is read-only',
+      severity: 'warn',
+      when: 'kernel log: ext4 remounted read-only, XFS shut down, Btrfs forced read-only',
+    },
   ],
-  'nvswitch.sxid': ['an NVSwitch reported an error that was not fatal', 'check the log of fabric manager'],
+  'nvswitch.sxid': [
+    'an NVSwitch reported an error that was not fatal',
+    'check the log of fabric manager',
+    { title: 'NVSwitch error', severity: 'info', when: 'kernel log: SXid `Non-fatal`' },
+  ],
   'nvswitch.sxid-fatal': [
     'an NVSwitch reported a fatal error (SXid)',
     'drain and reboot the host; if the fault returns, check NVSwitches and NVLink cables',
+    { title: 'Fatal NVSwitch error', when: 'kernel log: SXid `Fatal`' },
   ],
-  'probe.no-image': ['the host has no image for the probe container', 'run `azp-fleet provision`'],
+  'probe.no-image': [
+    'the host has no image for the probe container',
+    'run `azp-fleet provision`',
+    {
+      title: 'No image for the probe',
+      when: 'the probe container did not run: `provision` and `status --probe` fail; the manager quarantines no slot',
+    },
+  ],
   'probe.skipped': [
     '`status --probe` did not probe a host, because its facts about Docker could not be read',
     'fix what prevents the read, then run again',
+    { title: 'Not probed', severity: 'info' },
   ],
   'smi.ambiguous': [
     'the output of nvidia-smi has two readings: a process has XML in its name',
     'check the names of GPU processes with `nvidia-smi -q -d PIDS`',
+    {
+      title: 'Output of nvidia-smi is ambiguous',
+      when: 'a GPU appears twice or is not of this host, or a process name imitates a report; info if each GPU then answered separately',
+    },
   ],
-  'smi.argument': ['this nvidia-smi does not support -q -x', 'install a driver of branch 470 or newer'],
+  'smi.argument': [
+    'this nvidia-smi does not support -q -x',
+    'install a driver of branch 470 or newer',
+    { title: 'nvidia-smi is too old', when: 'exit 2' },
+  ],
   'smi.failed': [
     'nvidia-smi failed with another exit code',
     'run `nvidia-smi` on the host, and check `journalctl -k | grep NVRM`',
+    { title: 'nvidia-smi failed', when: 'any other exit code' },
   ],
   'smi.hung': [
     'nvidia-smi does not answer: a GPU or the driver hangs',
     'reboot the host; if the fault returns, check the hardware',
+    {
+      title: 'nvidia-smi hangs',
+      when: 'no answer within 60 s, also from `nvidia-modprobe`, or a probe container that cannot be stopped; no second one starts while one hangs; verdict *hung*',
+    },
   ],
-  'smi.missing': ['nvidia-smi is missing on the host or in a container', 'run `azp-fleet provision`'],
+  'smi.missing': [
+    'nvidia-smi is missing on the host or in a container',
+    'run `azp-fleet provision`',
+    { title: 'nvidia-smi is missing', when: 'exit 127' },
+  ],
   'smi.not-runnable': [
     'nvidia-smi cannot be executed',
     'compare its architecture with that of the host, and reinstall the user space of the driver',
+    { title: 'nvidia-smi cannot be executed', when: 'exit 126' },
   ],
-  'smi.permission': ['nvidia-smi lacks permission', 'run it as root, and check /dev/nvidia*'],
+  'smi.permission': [
+    'nvidia-smi lacks permission',
+    'run it as root, and check /dev/nvidia*',
+    { title: 'nvidia-smi lacks permission', when: 'exit 4' },
+  ],
   'smi.unreadable': [
     'the output of nvidia-smi cannot be parsed',
     'run `nvidia-smi -q -x` on the host, and report the output if it is correct',
+    { title: 'Output of nvidia-smi is not readable', when: 'exit 0 with unreadable output' },
   ],
-  'smi.unsupported': ['the GPU does not support the query', 'check `nvidia-smi -q` on the host'],
+  'smi.unsupported': [
+    'the GPU does not support the query',
+    'check `nvidia-smi -q` on the host',
+    { title: 'GPU does not support the query', when: 'exit 3' },
+  ],
   'support.ended': [
     'the vendor no longer supports a driver branch, a line of Docker or the agent, or a distribution',
     'change to the line that the message names',
+    {
+      title: 'Vendor support has ended',
+      severity: 'warn',
+      when: '`plan` and `status` show it; no verdict changes',
+    },
   ],
   'support.ending': [
     'the vendor supports a driver branch, a line of Docker or the agent, or a distribution for 60 days at most',
     'plan the change to the line that the message names',
+    {
+      title: 'Vendor support ends soon',
+      severity: 'warn',
+      when: 'for 60 days at most; `plan` and `status` show it; no verdict changes',
+    },
   ],
 } as const;

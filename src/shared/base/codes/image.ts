@@ -54,6 +54,7 @@ export const imageCodes = {
   'image.failed': [
     'the agent image could not be built or pulled',
     'fix the cause; `azp-fleet image build HOST` tries again at once',
+    { title: 'Image failed' },
   ],
   'image.folder': ['a build folder is missing or not usable', 'correct dockerfile:, or the folder'],
   'image.lost': ['the manager restarted while it built the image', 'run `azp-fleet image build HOST` again'],
@@ -62,8 +63,16 @@ export const imageCodes = {
     'the host that builds the image has not pushed it yet',
     'check the image state of that host',
   ],
-  'image.not-ready': ['the agent image is not ready yet', 'wait: `azp-fleet status` shows the progress'],
-  'image.outdated': ['Azure DevOps requires a newer agent than the image contains', 'raise agent.version'],
+  'image.not-ready': [
+    'the agent image is not ready yet',
+    'wait: `azp-fleet status` shows the progress',
+    { title: 'Image is not ready', severity: 'warn' },
+  ],
+  'image.outdated': [
+    'Azure DevOps requires a newer agent than the image contains',
+    'raise agent.version',
+    { title: 'Agent in the image is too old' },
+  ],
   'image.rejected': [
     'agents do not start with the newest image',
     'check the failed runs; provide another image',

@@ -12,6 +12,7 @@ export const managerCodes = {
   'dataset.writable-below': [
     'a mount below a dataset is writable',
     'mount it read-only, or use Docker 25 and Linux 5.12 or newer',
+    { title: 'Dataset has a writable mount', severity: 'warn' },
   ],
   'dataset.unusable': [
     'a dataset is missing, empty or not mounted',
@@ -46,7 +47,11 @@ export const managerCodes = {
     'the manager ended on an uncaught error; it was started again, and running jobs continued',
     'report it with the lines of `journalctl -u azp-fleet-manager`',
   ],
-  'manager.down': ['the manager is not running', 'check `journalctl -u azp-fleet-manager` on the host'],
+  'manager.down': [
+    'the manager is not running',
+    'check `journalctl -u azp-fleet-manager` on the host',
+    { title: 'Manager is not running' },
+  ],
   'manager.failed': [
     'the manager met an unexpected error',
     'check `journalctl -u azp-fleet-manager` on the host, and report it',
@@ -64,6 +69,7 @@ export const managerCodes = {
   'manager.older-config': [
     'the manager runs with the configuration from before the last change',
     'run `azp-fleet provision`',
+    { title: 'Manager has an older configuration' },
   ],
   'manager.problem': ['the manager reports a problem', 'do what its message says'],
   'manager.refused': [
@@ -77,14 +83,17 @@ export const managerCodes = {
   'manager.release': [
     'the versions of manager and CLI are too far apart',
     'use the newer CLI, or run `azp-fleet provision` with it',
+    { title: 'Manager is of another release', severity: 'warn' },
   ],
   'manager.old-view': [
     'the manager’s test of the connection, or its view of the pool, is too old for a verdict',
     'check `journalctl -u azp-fleet-manager` on the host',
+    { title: 'View of the manager is old' },
   ],
   'manager.silent': [
     'the manager has not reported for 90 s',
     'check `systemctl status azp-fleet-manager` on the host, or use --probe',
+    { title: 'Manager does not report' },
   ],
   'manager.subsystem-failed': [
     'a part of the manager met an unexpected error; it starts again by itself',
@@ -111,6 +120,7 @@ export const managerCodes = {
   'slot.no-size-limit': [
     'limits.disk has no effect: the storage of Docker or mode: host has no size limits, or btrfs stopped counting',
     'remove it from the inventory, or put the root directory of Docker on xfs with pquota',
+    { title: 'No limit of disk space', severity: 'warn' },
   ],
   'state.not-written': [
     'the manager cannot write its state',

@@ -35,7 +35,11 @@ export const provisionCodes = {
     'use that version, or make the bundle again',
   ],
   'change.failed': ['the script of a change failed', 'fix the cause and run the same command again'],
-  'docker.down': ['the Docker Engine is not running', 'check `systemctl status docker` on the host'],
+  'docker.down': [
+    'the Docker Engine is not running',
+    'check `systemctl status docker` on the host',
+    { title: 'Docker is not running' },
+  ],
   'drain.at-work': [
     'another run works on the host, or left a change running there; its drain remains',
     'wait until it ends, or run `azp-fleet provision`, which follows it',
@@ -51,11 +55,17 @@ export const provisionCodes = {
   'facts.incomplete': [
     'some facts of a host could not be read, so nothing was changed there',
     'run the named command on the host, and fix what it shows',
+    { title: 'Facts are unknown' },
   ],
   'facts.unreadable': ['the facts of a host could not be read', 'log in to the host and check it'],
   'host.sources-disagree': [
     'the GPU check finds GPUs that the facts of the host do not show',
     'run `nvidia-smi` on the host, then check again with --probe',
+    {
+      title: 'Facts and GPU check differ',
+      severity: 'warn',
+      when: 'the facts show no GPU or no loaded driver, and the GPU check lists GPUs',
+    },
   ],
   'host.same-machine': [
     'two hosts of the inventory are one machine, or copies of one disk with the same machine-id',
@@ -65,14 +75,20 @@ export const provisionCodes = {
     'another machine answers than the one that was planned',
     'check address: and the host key, then run the command again',
   ],
-  'host.not-provisioned': ['the host has no manager', 'run `azp-fleet provision`'],
+  'host.not-provisioned': [
+    'the host has no manager',
+    'run `azp-fleet provision`',
+    { title: 'Not provisioned' },
+  ],
   'host.passed-through': [
     'vfio-pci keeps GPUs of the host for virtual machines; agents do not get them',
     'unbind them from vfio-pci if agents shall use them',
+    { title: 'GPUs of virtual machines', severity: 'info' },
   ],
   'host.vgpu': [
     "the driver is of NVIDIA's vGPU software, and azp-fleet does not replace it",
     'upgrade the driver with the vGPU software of the hypervisor',
+    { title: 'NVIDIA vGPU', severity: 'info' },
   ],
   'plan.drain-timeout': [
     'jobs still ran when the drain before a change timed out; nothing was changed',
@@ -93,7 +109,11 @@ export const provisionCodes = {
     'do what the message says, then run the command again',
   ],
   'plan.version': ['another version of azp-fleet saved the plan', 'make a new plan'],
-  'toolkit.missing': ['nvidia-container-toolkit is not installed', 'run `azp-fleet provision`'],
+  'toolkit.missing': [
+    'nvidia-container-toolkit is not installed',
+    'run `azp-fleet provision`',
+    { title: 'Container toolkit is missing' },
+  ],
   'wave.held': [
     'the run ended before the wave of this host',
     'do what the message says, then run the same command again',

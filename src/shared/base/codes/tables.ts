@@ -1,5 +1,6 @@
 import { agentCodes } from './agent.ts';
 import { azureCodes } from './azure.ts';
+import type { Entry } from './entry.ts';
 import { healthCodes } from './health.ts';
 import { imageCodes } from './image.ts';
 import { inventoryCodes } from './inventory.ts';
@@ -8,16 +9,13 @@ import { provisionCodes } from './provision.ts';
 import { sshCodes } from './ssh.ts';
 import { usageCodes } from './usage.ts';
 
-/** The general cause of a code and its fix. Each problem has more exact ones. */
-type Entry = readonly [cause: string, fix: string];
-
 export interface CodeTable {
   /** The subject of the codes, as a heading. */
   readonly title: string;
   readonly entries: Readonly<Record<string, Entry>>;
 }
 
-/** Findings about GPUs. Their page is docs/health.md. */
+/** Findings about GPUs. The page of all findings is docs/findings.md. */
 export const findings: CodeTable = { title: 'GPUs and driver', entries: healthCodes };
 
 /** Every other code, in the order of a first provision. Read by `azp-fleet explain` and by the generated docs. */

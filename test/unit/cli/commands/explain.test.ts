@@ -20,6 +20,14 @@ describe('explain', () => {
     expect(stdout).toContain('ssh.auth · Connection to a host\n  cause     the host accepted none');
   });
 
+  test('a finding has its title and its severity', async () => {
+    const { stdout } = await runCommand(['explain', 'gpu.hot'], { cwd: '/' });
+    expect(stdout).toContain(
+      'gpu.hot · GPUs and driver\n  finding   GPU is too hot (warn)\n  cause     temp',
+    );
+    expect(explain('ssh.auth')?.finding).toBeNull();
+  });
+
   test.each([
     ['xid.79', 'XID 79: the GPU has fallen off the bus', 'drain and reboot'],
     ['xid.48', 'XID 48: a double-bit memory error', 'nvidia-smi --gpu-reset -i ADDRESS'],

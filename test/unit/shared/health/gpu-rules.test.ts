@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { checkGpu } from '../../../../src/shared/health/checkup.ts';
 import { gpuRules } from '../../../../src/shared/health/gpu-rules.ts';
 import { gpuFrom, healthyGpu as well, type Values } from '../../../support/gpu-values.ts';
-import { withRulesTable } from '../../../../scripts/health-rules-table.ts';
 
 /** Changed values of a healthy GPU, by their path in `nvidia-smi -q -x`. */
 const findings = (changes: Values) => checkGpu(gpuFrom({ ...well, ...changes }));
@@ -211,10 +209,4 @@ test('text from a host is kept up to a limit', () => {
   expect(found?.what.length).toBeLessThan(300);
   const lost = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`field${at}`, 'ERR!']));
   expect(Object.keys(gpuFrom(lost).faults).length).toBeLessThan(1000);
-});
-
-const page = readFileSync('docs/health.md', 'utf8');
-
-test('docs/health.md has every rule for one GPU, as "npm run docs" writes it', () => {
-  expect(page).toBe(withRulesTable(page, gpuRules));
 });

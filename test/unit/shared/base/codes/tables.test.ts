@@ -3,11 +3,12 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
 import { errorCodes } from '../../../../../scripts/errors-page.ts';
+import { findingsPage } from '../../../../../scripts/findings-page.ts';
 import { findings } from '../../../../../src/shared/base/codes/tables.ts';
 
 const files = globSync('{src,practice}/**/*.ts').filter((file) => !file.startsWith('src/shared/base/codes/'));
 const source = files.map((file) => readFileSync(file, 'utf8')).join('\n');
-const health = readFileSync('docs/health.md', 'utf8');
+const page = readFileSync('docs/findings.md', 'utf8');
 
 describe('docs/errors.md', () => {
   test('has every table of codes, each code once', async () => {
@@ -39,9 +40,20 @@ describe('docs/errors.md', () => {
   });
 });
 
-test('docs/health.md has each code of a finding about GPUs, and the source uses each', () => {
-  const documented = new Set([...health.matchAll(/`([a-z-]+\.[a-z-]+)`/g)].map(([, code]) => code));
-  const codes = Object.keys(findings.entries);
-  expect(codes.filter((code) => !documented.has(code))).toEqual([]);
-  expect(codes.filter((code) => !source.includes(`'${code}'`))).toEqual([]);
+describe('docs/findings.md', () => {
+  test('is what "npm run docs" writes', () => {
+    expect(page).toBe(findingsPage());
+  });
+
+  test('has each code of a finding about GPUs, and the source uses each', () => {
+    const codes = Object.keys(findings.entries);
+    expect(codes.filter((code) => !page.includes(`| \`${code}\` |`))).toEqual([]);
+    expect(codes.filter((code) => !source.includes(`'${code}'`))).toEqual([]);
+  });
+
+  test('has a different title for each finding', () => {
+    const titles = [...page.matchAll(/^\| `[^|]* \| ([^|]*) \|/gm)].map(([, title]) => title);
+    expect(titles.length).toBeGreaterThan(100);
+    expect(titles.filter((title, at) => titles.indexOf(title) !== at)).toEqual([]);
+  });
 });
