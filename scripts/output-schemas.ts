@@ -122,6 +122,9 @@ const row = z.object({
     .object({ source: z.enum(['facts', 'report', 'gpus', 'connection', 'pool']), ageS: z.number() })
     .optional(),
   findings: z.array(finding).describe('Worst first'),
+  hidden: z
+    .array(finding.extend({ behind: text.describe('The code of the finding that causes it') }))
+    .optional(),
   os: z.object({ id: text, version: text, pretty: text, arch: text }).optional(),
   gpus: z.object({ count, names: texts.optional() }).optional(),
   driver: text.optional(),

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, usageError, whyNot } from '../../shared/base/errors.ts';
 import type { GpuReport } from '../../shared/health/smi-report.ts';
+import { divide } from '../../shared/health/visible.ts';
 import type { CommandInput } from '../command.ts';
 import { diagnose, type Diagnosis } from '../diagnose/saved.ts';
 import { type Paint, painter } from '../render/color.ts';
@@ -55,7 +56,7 @@ async function read(file: string, signal: AbortSignal): Promise<Diagnosis> {
 
 export type NamedDiagnosis = { readonly file: string } & Diagnosis;
 
-/** Returns each file's kind, what was recognized in it, and its findings with fixes, including `info` findings. */
+/** Returns each file's kind, what was recognized in it, and its findings with fixes, including `info` findings, but none that another one causes. */
 export function diagnosisText(
   diagnoses: readonly NamedDiagnosis[],
   options: { readonly width: number; readonly paint: Paint },
@@ -67,7 +68,7 @@ export function diagnosisText(
       const next = 'save it with plain `dmesg` or `journalctl -k`, or the GPUs with `nvidia-smi -q -x`';
       return troubleLines({ places: [file], severity: 'fail', what, next }, options);
     }
-    const lines = diagnosis.checkup.findings.flatMap((finding) =>
+    const lines = divide(diagnosis.checkup.findings).shown.flatMap((finding) =>
       troubleLines(hostProblem(file, finding), options),
     );
     const what = recognized(diagnosis);

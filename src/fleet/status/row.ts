@@ -10,6 +10,7 @@ import { agentName, poolOfSlot, slotNames } from '../../shared/contract/slots.ts
 import type { ManagerStatus, SlotStatus } from '../../shared/contract/status.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
 import type { Finding, Verdict } from '../../shared/health/verdict.ts';
+import type { HiddenFinding } from '../../shared/health/visible.ts';
 import type { ApplyTools } from '../apply/apply-tools.ts';
 import type { GatheredFacts, UnknownFact } from '../facts/facts.ts';
 import {
@@ -58,6 +59,8 @@ export interface StatusRow {
   readonly oldest?: Oldest;
   /** Worst first; `info` ones included. */
   readonly findings: readonly Finding[];
+  /** Findings that another one causes; undefined: none. */
+  readonly hidden?: readonly HiddenFinding[];
   readonly os?: {
     readonly id: string;
     readonly version: string;
@@ -130,7 +133,7 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
   // What agents do changes: an old report does not show it.
   const fresh = isSilent(status, hostNow) ? undefined : status;
   const noManager = hasNoManager(facts);
-  const judgement: Pick<Judgement, 'verdict' | 'findings' | 'oldest'> =
+  const judgement: Pick<Judgement, 'verdict' | 'findings' | 'oldest'> & Partial<Pick<Judgement, 'hidden'>> =
     facts === undefined
       ? { verdict: notReached(host, problem, agentsOf(host, undefined), agentsIn), findings: [] }
       : judge({
@@ -153,6 +156,7 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
     ...(facts === undefined ? {} : software(facts, observation.probe)),
     ...defined({
       oldest: judgement.oldest,
+      hidden: judgement.hidden?.length === 0 ? undefined : judgement.hidden,
       drains: fresh?.drains,
       idle: fresh?.idle,
       slots: status === undefined ? undefined : placesOf(status),

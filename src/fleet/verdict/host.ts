@@ -15,7 +15,7 @@ import type { Finding } from '../../shared/health/verdict.ts';
 
 const provision = 'run `azp-fleet provision`';
 
-/** Returns what is missing according to the facts alone. If anything is, the manager's report adds nothing. */
+/** Returns what is missing according to the facts alone. */
 export function hostFindings(facts: GatheredFacts): readonly Finding[] {
   const manager = valueOf(reading(facts, 'manager'))?.manager;
   if (manager !== undefined && manager.current === undefined) {

@@ -20,11 +20,14 @@ import { Capabilities } from '../../shared/contract/paths.ts';
 import { imageOverall, type ManagerStatus } from '../../shared/contract/status.ts';
 import { conclude } from '../../shared/health/checkup.ts';
 import type { Finding, Trouble, Verdict } from '../../shared/health/verdict.ts';
+import { divide, type HiddenFinding } from '../../shared/health/visible.ts';
 
 export interface Judgement {
   readonly verdict: Verdict;
   /** Worst first; `info` ones included. */
   readonly findings: readonly Finding[];
+  /** Those that another one causes. */
+  readonly hidden: readonly HiddenFinding[];
   /** Problems that may end without a fix, whether they are findings already or not. None: waiting changes nothing. */
   readonly waiting: readonly Waiting[];
   /** The oldest source; absent: none has a valid time. */
@@ -33,7 +36,7 @@ export interface Judgement {
 
 /**
  * Returns the verdict on a host, for the proof of `provision`, for `status` and for everything else that shows a host's state. Facts
- * come first: if something is missing on the host, the manager's report adds nothing. Pure.
+ * come first: what is missing on the host hides what follows from it. Pure.
  */
 export function judge(view: HostView): Judgement {
   const { host, facts, probe, agentsIn, now, factsReadAt, waited = false } = view;
@@ -44,13 +47,11 @@ export function judge(view: HostView): Judgement {
   const disagree = disagreement(view, ages);
   const oldestIn = (...used: readonly Source[]) =>
     defined({ oldest: oldestOf(ages.filter(({ source }) => used.includes(source))) });
-  if (missing.length > 0) {
-    const oldest = disagree.length > 0 ? oldestIn('facts', 'gpus') : oldestIn('facts');
-    return { ...concluded([...missing, ...unread, ...probed, ...disagree]), ...oldest };
-  }
   const manager = reading(facts, 'manager');
-  if (manager.kind === 'unknown')
-    return { ...unknownBy(concluded([...unread, ...probed])), ...oldestIn('facts') };
+  if (manager.kind === 'unknown') {
+    const judgement = concluded([...missing, ...unread, ...probed, ...disagree]);
+    return { ...(missing.length > 0 ? judgement : unknownBy(judgement)), ...oldestIn('facts') };
+  }
   const { status } = manager.value.manager;
   const hostHasProblem =
     status !== undefined && (status.problems.length > 0 || imageOverall(status).state !== 'ready');
@@ -60,6 +61,7 @@ export function judge(view: HostView): Judgement {
   const silent = old.some(({ source }) => source === 'report');
   const oldFindings = silent ? [] : old.flatMap(oldSource);
   const found = [
+    ...missing,
     ...oldFindings,
     ...managerFindings(facts, probe, now),
     ...disagree,
@@ -70,7 +72,14 @@ export function judge(view: HostView): Judgement {
   ];
   const waiting = [...managerWaits(facts, oldFindings), ...(agents?.waiting ?? [])];
   const notes = [...personDrains(status), ...(agents?.note === undefined ? [] : [agents.note])];
-  const judgement = concluded(found, waiting, notes.length === 0 ? undefined : notes.join('; '));
+  const note = notes.length === 0 ? undefined : notes.join('; ');
+  // What the host lacks is certain, and waiting does not add it.
+  if (missing.length > 0)
+    return {
+      ...concluded(found, [], note),
+      ...oldestIn('facts', ...(disagree.length > 0 ? ['gpus' as const] : [])),
+    };
+  const judgement = concluded(found, waiting, note);
   const shown = old.length > 0 || isUnread(judgement) ? unknownBy(judgement) : judgement;
   return { ...shown, ...defined({ oldest: oldestOf(ages) }) };
 }
@@ -90,9 +99,10 @@ function personDrains(status: ManagerStatus | undefined): readonly string[] {
 }
 
 function concluded(found: readonly Finding[], waiting: readonly Waiting[] = [], note?: string): Judgement {
-  const { verdict, findings } = conclude(found, undefined);
+  const { shown, hidden } = divide(found);
+  const { verdict, findings } = conclude(shown, undefined);
   const troubles = verdict.state === 'degraded' ? findings.flatMap(troublesOf) : undefined;
-  return { verdict: { ...verdict, ...defined({ note, troubles }) }, findings, waiting };
+  return { verdict: { ...verdict, ...defined({ note, troubles }) }, findings, hidden, waiting };
 }
 
 function troublesOf({ code, gpu, agents, severity }: Finding): readonly Trouble[] {

@@ -7,6 +7,7 @@ import type { Where } from './smi-failure.ts';
 import type { SmiAnswer } from './smi-run.ts';
 import { aroundReport } from './smi-sections.ts';
 import type { Finding, Verdict } from './verdict.ts';
+import { divide, rank } from './visible.ts';
 import type { GpuReport, SmiReport } from './smi-report.ts';
 import { checkXids, type XidEvent } from './xid.ts';
 
@@ -70,14 +71,12 @@ export function examineWithoutGpus(expectedGpus: number | undefined): Checkup {
   return conclude(fewer(0, expectedGpus), undefined);
 }
 
-/** Sorts findings, worst first, and derives the verdict. */
+/** Sorts findings, worst first, and derives the verdict from those that no other one causes. */
 export function conclude(found: readonly Finding[], report: SmiReport | undefined): Checkup {
   const findings = [...found].sort((a, b) => rank[b.severity] - rank[a.severity]);
-  const verdict = verdictOf(findings);
+  const verdict = verdictOf(divide(findings).shown);
   return report === undefined ? { verdict, findings } : { verdict, findings, report };
 }
-
-const rank = { info: 0, warn: 1, fail: 2 } as const;
 
 function verdictOf(findings: readonly Finding[]): Verdict {
   const worst = findings.find(({ severity }) => severity !== 'info');

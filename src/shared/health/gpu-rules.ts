@@ -1,14 +1,13 @@
 import type { Gpu } from './gpu.ts';
 import type { XmlElement } from './xml.ts';
 import { defined } from '../base/objects.ts';
+import type { FindingEntry } from '../base/codes/entry.ts';
 import { flag, number, sum, text } from './values.ts';
 
 /** One rule. `Read` is what its family reads for it. */
-export interface Rule<Read, Code = string> {
+export interface Rule<Read, Code = string> extends Pick<FindingEntry, 'title' | 'dependsOn'> {
   /** Stable. It needs no other line than this one. */
   readonly code: Code;
-  /** What is wrong, in a few words. */
-  readonly title: string;
   /** `info` is only shown; `warn` degrades the host; `fail` also stops the slots on this GPU. */
   readonly severity: 'info' | 'warn' | 'fail';
   /** The manager raises the severity to `fail` when it has seen this for so many minutes. */
@@ -237,6 +236,7 @@ const readiness = family({
     {
       code: 'gpu.fabric',
       title: 'NVLink fabric failed',
+      dependsOn: ['driver.fabric-manager'],
       severity: 'fail',
       when: 'NVLink fabric is Not Started, or Completed without Success (SXM boards)',
       source: 'CUDA fails with error 802',
@@ -246,6 +246,7 @@ const readiness = family({
     {
       code: 'gpu.fabric-starting',
       title: 'NVLink fabric is starting',
+      dependsOn: ['driver.fabric-manager'],
       severity: 'warn',
       failsAfterMin: 2,
       when: 'NVLink fabric is In Progress',
@@ -329,6 +330,7 @@ const heatAndPower = family({
     {
       code: 'gpu.slowed-heat-software',
       title: 'Clocks are lowered by heat',
+      dependsOn: ['gpu.hot'],
       severity: 'info',
       when: 'the driver lowers the clocks to hold the target temperature',
       source: 'usual for cards with a blower under load; `gpu.hot` reports a card at its limit',

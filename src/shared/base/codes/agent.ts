@@ -1,3 +1,5 @@
+import { dockerFaults, driverFaults, managerFaults } from './entry.ts';
+
 /** Agents, their runs and slots: causes in the status, and of runs in `azp-fleet logs`. */
 export const agentCodes = {
   'agent.aborted': ['the agent program aborted at its start', 'install what its message names'],
@@ -57,7 +59,7 @@ export const agentCodes = {
   'agents.backing-off': [
     'the agent failed and starts again after a pause',
     'fix the cause that is shown with it',
-    { title: 'Agent fails' },
+    { title: 'Agent fails', dependsOn: [...dockerFaults, ...managerFaults] },
   ],
   'agents.held-by-run': [
     'a run holds the drain, or was interrupted while it did',
@@ -72,7 +74,7 @@ export const agentCodes = {
   'agents.idle': [
     'the agent started and is not listening yet',
     'check `journalctl -u azp-fleet-manager`',
-    { title: 'Agent does not listen yet' },
+    { title: 'Agent does not listen yet', dependsOn: [...dockerFaults, ...managerFaults] },
   ],
   'agents.older-job': [
     'a job from before the last change still runs',
@@ -82,7 +84,7 @@ export const agentCodes = {
   'agents.outdated': [
     'the agent was made before the last change',
     'wait: the manager replaces it when it has no job',
-    { title: 'Agent is outdated' },
+    { title: 'Agent is outdated', dependsOn: [...dockerFaults, ...managerFaults] },
   ],
   'agents.replaced': [
     'the pool has a different agent under this name',
@@ -92,7 +94,7 @@ export const agentCodes = {
   'agents.stopping': [
     'the agent is still draining',
     'check `journalctl -u azp-fleet-manager`',
-    { title: 'Agent does not stop' },
+    { title: 'Agent does not stop', dependsOn: [...dockerFaults, ...managerFaults] },
   ],
   'agents.taken': [
     'the agent name in the pool belongs to another installation',
@@ -112,22 +114,22 @@ export const agentCodes = {
   'agents.offline': [
     'the agent runs on the host and is offline in the pool',
     'check its log and the network',
-    { title: 'Agent is offline' },
+    { title: 'Agent is offline', dependsOn: [...dockerFaults, 'azure.no-connection'] },
   ],
   'agents.quarantined': [
     'the slot accepts no jobs because of its GPU',
     'fix the GPU as the finding says',
-    { title: 'Slot is quarantined' },
+    { title: 'Slot is quarantined', dependsOn: [...driverFaults, 'docker.down'] },
   ],
   'agents.starting': [
     'the agent has been starting for minutes',
     'check `journalctl -u azp-fleet-manager`',
-    { title: 'Agent does not start' },
+    { title: 'Agent does not start', dependsOn: [...dockerFaults, ...managerFaults] },
   ],
   'agents.waiting': [
     'the slot waits; the status shows what for',
     'fix the cause that is shown with it',
-    { title: 'Slot waits' },
+    { title: 'Slot waits', dependsOn: [...dockerFaults, ...managerFaults] },
   ],
   'container.gone': ['a container no longer exists', 'retried automatically'],
   'container.no-pool': [
@@ -167,7 +169,7 @@ export const agentCodes = {
   'health.old': [
     'the last check of the GPUs is too old',
     'check that nvidia-smi answers within 10 s on the host',
-    { title: 'GPU check is old' },
+    { title: 'GPU check is old', dependsOn: [...managerFaults, 'smi.hung'] },
   ],
   'health.unknown': ['the GPUs have not been checked yet', 'wait 20 s'],
   'host-mode.failed': ['a program on the host failed', 'check `journalctl -u azp-fleet-manager`'],
@@ -228,7 +230,7 @@ export const agentCodes = {
   'agents.none': [
     'the manager has no slots, so no agent takes jobs',
     'check that the host shows its GPUs',
-    { title: 'No slots' },
+    { title: 'No slots', dependsOn: [...driverFaults, 'gpu.none-found'] },
   ],
   'slot.container-exists': ['a container of the slot still exists', 'wait: the manager removes it first'],
   'slot.gone': ['the slot is no longer configured', 'wait: the manager reads its slots again'],

@@ -15,6 +15,7 @@ export const azureCodes = {
   'azure.no-connection': [
     'the host cannot connect to Azure DevOps, so its agents get no jobs',
     'check firewall, DNS and proxy between the host and Azure DevOps',
+    { title: 'No connection to Azure DevOps' },
   ],
   'azure.not-found': [
     'not found, or the token lacks permission',
@@ -40,6 +41,10 @@ export const azureCodes = {
     'a response is not what the API returns',
     'check for a proxy or a login page on the network path',
   ],
-  'azure.unreachable': ['no answer from Azure DevOps', 'check network, URL, proxy: and ca:'],
+  'azure.unreachable': [
+    'no answer from Azure DevOps',
+    'check network, URL, proxy: and ca:',
+    { title: 'Azure DevOps does not answer', dependsOn: ['azure.no-connection'] },
+  ],
   'azure.url': ['organization: is not the URL of an organization', 'copy the URL from the browser'],
 } as const;

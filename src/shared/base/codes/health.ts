@@ -1,12 +1,13 @@
 import { gpuRules, type GpuRuleCode, type Rule } from '../../health/gpu-rules.ts';
-import type { Entry } from './entry.ts';
+import { dockerFaults, driverFaults, type Entry } from './entry.ts';
 
 /** Each rule for one GPU declares its entry itself. */
 const ofRules = Object.fromEntries(
-  gpuRules.map(({ code, when, next, title, severity }: Rule<never, GpuRuleCode>): [GpuRuleCode, Entry] => [
-    code,
-    [when, next.replaceAll('{bus}', 'ADDRESS'), severity === 'fail' ? { title } : { title, severity }],
-  ]),
+  gpuRules.map((rule: Rule<never, GpuRuleCode>): [GpuRuleCode, Entry] => {
+    const { code, when, next, title, severity, dependsOn = [] } = rule;
+    const entry = { title, dependsOn, ...(severity === 'fail' ? {} : { severity }) };
+    return [code, [when, next.replaceAll('{bus}', 'ADDRESS'), entry]];
+  }),
 ) as Readonly<Record<GpuRuleCode, Entry>>;
 
 /** Findings about a host's GPUs and driver. */
@@ -18,6 +19,7 @@ export const healthCodes = {
     {
       title: 'Container cannot open the GPUs',
       when: 'in a container: `Failed to initialize NVML: Unknown Error`',
+      dependsOn: [...driverFaults, 'toolkit.missing'],
     },
   ],
   'container.no-libcuda': [
@@ -26,6 +28,7 @@ export const healthCodes = {
     {
       title: 'No libcuda in containers',
       when: 'in a container: `libcuda.so.1` is missing, or has no `cuInit`',
+      dependsOn: [...driverFaults, 'toolkit.missing'],
     },
   ],
   'container.no-uvm': [
@@ -34,6 +37,7 @@ export const healthCodes = {
     {
       title: 'No /dev/nvidia-uvm in a container',
       when: 'in a container: GPU devices, but no `/dev/nvidia-uvm`: CUDA fails with 999',
+      dependsOn: [...driverFaults, 'toolkit.missing'],
     },
   ],
   'container.permission': [
@@ -47,6 +51,7 @@ export const healthCodes = {
     {
       title: 'CUDA does not start',
       when: 'in a container: `cuInit` returns another error; warn if it takes more than 20 s',
+      dependsOn: [...driverFaults, 'driver.fabric-manager', 'toolkit.missing'],
     },
   ],
   'cuda.not-ready': [
@@ -55,6 +60,7 @@ export const healthCodes = {
     {
       title: 'CUDA is not ready',
       when: 'in a container: `cuInit` returns 802, as with NVSwitches until their fabric manager is ready',
+      dependsOn: [...driverFaults, 'driver.fabric-manager'],
     },
   ],
   'diagnose.incomplete': [
@@ -76,12 +82,13 @@ export const healthCodes = {
     {
       title: 'Driver versions differ',
       when: 'exit 18, `Driver/library version mismatch`; `cuInit` returns 803 in a container',
+      dependsOn: ['driver.not-loaded'],
     },
   ],
   'driver.no-library': [
     'libnvidia-ml, the management library of the driver, is missing or too old',
     'reinstall the user space of the driver, all packages of one version',
-    { title: 'Driver library is missing', when: 'exit 12, 13' },
+    { title: 'Driver library is missing', when: 'exit 12, 13', dependsOn: ['driver.not-loaded'] },
   ],
   'driver.no-uvm': [
     'the host has no /dev/nvidia-uvm, which CUDA needs',
@@ -90,6 +97,7 @@ export const healthCodes = {
       title: 'No /dev/nvidia-uvm on the host',
       severity: 'warn',
       when: 'the host has no `/dev/nvidia-uvm`, as after a boot: `nvidia-smi` creates the other device files only. The manager runs `nvidia-modprobe`',
+      dependsOn: driverFaults,
     },
   ],
   'driver.not-loaded': [
@@ -135,12 +143,17 @@ export const healthCodes = {
     {
       title: 'GPU is not listed',
       when: 'on the PCI bus (VGA or 3D controller of NVIDIA, not bound to vfio-pci), but not listed; stops the slots on that GPU',
+      dependsOn: [...driverFaults, 'gpu.init-failed', 'gpu.none-found'],
     },
   ],
   'gpu.none-found': [
     'the driver is loaded and finds no GPU that it can use',
     'install the open kernel modules for Blackwell GPUs, the proprietary ones of branch 580 for GPUs before Turing',
-    { title: 'No usable GPU', when: 'exit 6, `No devices were found`, `No supported GPUs were found`' },
+    {
+      title: 'No usable GPU',
+      when: 'exit 6, `No devices were found`, `No supported GPUs were found`',
+      dependsOn: ['driver.not-loaded', 'driver.mismatch', 'gpu.init-failed'],
+    },
   ],
   'gpu.power-cable': [
     'the external power cable of a GPU is not attached',
@@ -228,12 +241,13 @@ export const healthCodes = {
     {
       title: 'No image for the probe',
       when: 'the probe container did not run: `provision` and `status --probe` fail; the manager quarantines no slot',
+      dependsOn: [...dockerFaults, 'image.failed'],
     },
   ],
   'probe.skipped': [
     '`status --probe` did not probe a host, because its facts about Docker could not be read',
     'fix what prevents the read, then run again',
-    { title: 'Not probed', severity: 'info' },
+    { title: 'Not probed', severity: 'info', dependsOn: ['facts.incomplete'] },
   ],
   'smi.ambiguous': [
     'the output of nvidia-smi has two readings: a process has XML in its name',
@@ -251,7 +265,7 @@ export const healthCodes = {
   'smi.failed': [
     'nvidia-smi failed with another exit code',
     'run `nvidia-smi` on the host, and check `journalctl -k | grep NVRM`',
-    { title: 'nvidia-smi failed', when: 'any other exit code' },
+    { title: 'nvidia-smi failed', when: 'any other exit code', dependsOn: driverFaults },
   ],
   'smi.hung': [
     'nvidia-smi does not answer: a GPU or the driver hangs',
@@ -264,12 +278,12 @@ export const healthCodes = {
   'smi.missing': [
     'nvidia-smi is missing on the host or in a container',
     'run `azp-fleet provision`',
-    { title: 'nvidia-smi is missing', when: 'exit 127' },
+    { title: 'nvidia-smi is missing', when: 'exit 127', dependsOn: ['driver.not-loaded', 'toolkit.missing'] },
   ],
   'smi.not-runnable': [
     'nvidia-smi cannot be executed',
     'compare its architecture with that of the host, and reinstall the user space of the driver',
-    { title: 'nvidia-smi cannot be executed', when: 'exit 126' },
+    { title: 'nvidia-smi cannot be executed', when: 'exit 126', dependsOn: ['driver.not-loaded'] },
   ],
   'smi.permission': [
     'nvidia-smi lacks permission',

@@ -1,9 +1,12 @@
+import { dockerFaults, driverFaults } from './entry.ts';
+
 /** Agent images, registries, the Docker Engine. */
 export const imageCodes = {
   'engine.build-failed': ['an image build failed', 'check its last lines of output'],
   'engine.cdi-stale': [
     'the CDI specification does not list the GPU',
     'run `systemctl restart nvidia-cdi-refresh.service` on the host',
+    { title: 'CDI specification is stale', dependsOn: [...driverFaults, 'toolkit.missing'] },
   ],
   'engine.conflict': [
     'Docker has an object of that name, or is already working on it',
@@ -17,12 +20,17 @@ export const imageCodes = {
   'engine.driver-not-loaded': [
     'the driver is not loaded, or its libraries have another version',
     'run `nvidia-smi` on the host; reboot it after an update',
+    { title: 'Docker finds no driver', dependsOn: driverFaults },
   ],
   'engine.endpoint-left': [
     'Docker keeps the network endpoint of a container that no longer exists',
     'retried automatically: the manager frees it',
   ],
-  'engine.failed': ['Docker failed; the message quotes why', 'check `journalctl -u docker` on the host'],
+  'engine.failed': [
+    'Docker failed; the message quotes why',
+    'check `journalctl -u docker` on the host',
+    { title: 'Docker failed', dependsOn: ['docker.down'] },
+  ],
   'engine.file-too-large': [
     'a file in a container is larger than the manager reads',
     'check what the image puts at that path',
@@ -30,8 +38,13 @@ export const imageCodes = {
   'engine.gpu-unknown': [
     'the host does not have a GPU that a slot names',
     'compare `nvidia-smi -L` with the inventory',
+    { title: 'Docker does not know a GPU', dependsOn: driverFaults },
   ],
-  'engine.no-gpu-driver': ['Docker cannot give GPUs to containers', 'run `azp-fleet provision`'],
+  'engine.no-gpu-driver': [
+    'Docker cannot give GPUs to containers',
+    'run `azp-fleet provision`',
+    { title: 'Docker cannot use GPUs', dependsOn: ['docker.down', 'driver.not-loaded', 'toolkit.missing'] },
+  ],
   'engine.no-folder': [
     'a folder of the host that a container mounts does not exist',
     'mount or create it, or correct its path',
@@ -48,13 +61,18 @@ export const imageCodes = {
   'engine.timeout': [
     'the Docker Engine did not answer in time',
     'check `systemctl status docker` on the host',
+    { title: 'Docker does not answer in time', dependsOn: ['docker.down'] },
   ],
-  'engine.unreachable': ['the Docker Engine does not answer', 'check `systemctl status docker` on the host'],
+  'engine.unreachable': [
+    'the Docker Engine does not answer',
+    'check `systemctl status docker` on the host',
+    { title: 'Docker does not answer', dependsOn: ['docker.down'] },
+  ],
   'image.dockerfile': ['a Dockerfile cannot be built', 'correct the Dockerfile'],
   'image.failed': [
     'the agent image could not be built or pulled',
     'fix the cause; `azp-fleet image build HOST` tries again at once',
-    { title: 'Image failed' },
+    { title: 'Image failed', dependsOn: [...dockerFaults, 'disk.full'] },
   ],
   'image.folder': ['a build folder is missing or not usable', 'correct dockerfile:, or the folder'],
   'image.lost': ['the manager restarted while it built the image', 'run `azp-fleet image build HOST` again'],
@@ -66,7 +84,7 @@ export const imageCodes = {
   'image.not-ready': [
     'the agent image is not ready yet',
     'wait: `azp-fleet status` shows the progress',
-    { title: 'Image is not ready', severity: 'warn' },
+    { title: 'Image is not ready', severity: 'warn', dependsOn: [...dockerFaults, 'disk.full'] },
   ],
   'image.outdated': [
     'Azure DevOps requires a newer agent than the image contains',

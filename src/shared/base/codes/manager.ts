@@ -1,3 +1,5 @@
+import { dockerFaults, managerFaults } from './entry.ts';
+
 /** The manager on a host: its problems and its answers. */
 export const managerCodes = {
   'control.bad-request': [
@@ -18,7 +20,7 @@ export const managerCodes = {
     'a dataset is missing, empty or not mounted',
     'mount it; the manager checks again by itself',
   ],
-  'disk.full': ['the disk of Docker is nearly full', 'free space'],
+  'disk.full': ['the disk of Docker is nearly full', 'free space', { title: 'Disk is nearly full' }],
   'file.damaged': [
     'a state file of the manager and its previous version cannot be read',
     'restore it from a backup',
@@ -26,6 +28,7 @@ export const managerCodes = {
   'fence.network': [
     'a Docker network has the name of the one that isolates jobs, and another configuration',
     'remove that network, or drain the host: the manager then creates it again',
+    { title: 'Network of the jobs differs', dependsOn: dockerFaults },
   ],
   'fence.open': [
     'jobs may reach the metadata service of the cloud',
@@ -69,7 +72,7 @@ export const managerCodes = {
   'manager.older-config': [
     'the manager runs with the configuration from before the last change',
     'run `azp-fleet provision`',
-    { title: 'Manager has an older configuration' },
+    { title: 'Manager has an older configuration', dependsOn: managerFaults },
   ],
   'manager.problem': ['the manager reports a problem', 'do what its message says'],
   'manager.refused': [
@@ -88,12 +91,12 @@ export const managerCodes = {
   'manager.old-view': [
     'the manager’s test of the connection, or its view of the pool, is too old for a verdict',
     'check `journalctl -u azp-fleet-manager` on the host',
-    { title: 'View of the manager is old' },
+    { title: 'View of the manager is old', dependsOn: [...managerFaults, 'azure.no-connection'] },
   ],
   'manager.silent': [
     'the manager has not reported for 90 s',
     'check `systemctl status azp-fleet-manager` on the host, or use --probe',
-    { title: 'Manager does not report' },
+    { title: 'Manager does not report', dependsOn: managerFaults },
   ],
   'manager.subsystem-failed': [
     'a part of the manager met an unexpected error; it starts again by itself',

@@ -112,7 +112,7 @@ export const provisionCodes = {
   'toolkit.missing': [
     'nvidia-container-toolkit is not installed',
     'run `azp-fleet provision`',
-    { title: 'Container toolkit is missing' },
+    { title: 'Container toolkit is missing', dependsOn: ['docker.down'] },
   ],
   'wave.held': [
     'the run ended before the wave of this host',

@@ -1,6 +1,6 @@
 import { agentCodes } from './agent.ts';
 import { azureCodes } from './azure.ts';
-import type { Entry } from './entry.ts';
+import type { Entry, FindingEntry } from './entry.ts';
 import { healthCodes } from './health.ts';
 import { imageCodes } from './image.ts';
 import { inventoryCodes } from './inventory.ts';
@@ -29,3 +29,10 @@ export const codeTables: readonly CodeTable[] = [
   { title: 'The manager of a host', entries: managerCodes },
   { title: 'Agents, runs and slots', entries: agentCodes },
 ];
+
+const all = new Map([findings, ...codeTables].flatMap(({ entries }) => Object.entries(entries)));
+
+/** Returns the declaration of a finding. XIDs have none, nor have codes of another version of the program. */
+export function findingEntry(code: string): FindingEntry | undefined {
+  return all.get(code)?.[2];
+}

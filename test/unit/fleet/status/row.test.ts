@@ -190,6 +190,13 @@ describe('verdict and cause', () => {
   });
 });
 
+test('a host that is not reached has no other finding, whatever the pool shows of its agents', () => {
+  const offline = new Map([agent('0', { status: 'offline' })]);
+  const problem = { code: 'ssh.timeout', what: 'no answer' } as const;
+  expect(statusRow({ host, problem }, () => offline, now).findings).toEqual([]);
+  expect(rowOf(facts(), offline).findings.map(({ code }) => code)).toContain('agents.offline');
+});
+
 describe('a host that may have powered itself off', () => {
   const problem = { code: 'ssh.timeout', what: 'no answer', next: 'see whether it is on' } as const;
   const idle = { afterS: 1800, run: 'poweroff' };

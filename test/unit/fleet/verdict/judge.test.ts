@@ -244,6 +244,75 @@ describe('the verdict', () => {
   });
 });
 
+describe('findings that another one causes', () => {
+  const found = (code: string, what = code) => ({ code, severity: 'fail', what, next: 'fix it' }) as const;
+  const codes = (view: HostView) => judge(view).findings.map(({ code }) => code);
+  const reports = (difference: Partial<ManagerStatus>, seen: Parameters<typeof facts>[1]): HostView =>
+    hostView(facts({ status: status(difference) }, seen));
+  const noDriver = { driver: { loaded: undefined } };
+  const noDocker = { docker: { active: false }, toolkit: { version: undefined } };
+  const gpuFindings = (...all: readonly string[]) => ({
+    health: { ...status().health, state: 'failed' as const, findings: all.map((code) => found(code)) },
+  });
+
+  test('without the driver, nvidia-smi and the slots do not work', () => {
+    const slots = ['0', '1'].map((name) => slot(name, { state: 'quarantined', cause: 'no driver' }));
+    const view = reports({ ...gpuFindings('smi.failed', 'gpu.missing'), slots }, noDriver);
+    expect(codes(view)).toEqual(['driver.not-loaded']);
+    expect(judge(view).hidden.map(({ code, behind }) => [code, behind])).toEqual([
+      ['smi.failed', 'driver.not-loaded'],
+      ['gpu.missing', 'driver.not-loaded'],
+      ['agents.quarantined', 'driver.not-loaded'],
+    ]);
+    expect(judge(view).verdict.cause).not.toContain('more)');
+    expect(codes(reports(gpuFindings('smi.failed', 'gpu.missing'), {}))).toEqual([
+      'smi.failed',
+      'gpu.missing',
+    ]);
+  });
+
+  test('a probe that fails without the driver adds nothing', () => {
+    const probe: Checkup = {
+      verdict: { state: 'failed', cause: 'x', next: 'x' },
+      findings: [{ ...found('engine.no-gpu-driver'), code: 'engine.no-gpu-driver' }],
+    };
+    expect(codes({ ...reports({}, noDriver), probe })).toEqual(['driver.not-loaded']);
+    expect(codes({ ...reports({}, {}), probe })).toEqual(['engine.no-gpu-driver']);
+  });
+
+  test('without Docker, the trouble of the manager and the toolkit follow from that', () => {
+    const trouble: Partial<ManagerStatus> = {
+      problems: [found('engine.unreachable')],
+      image: { state: 'failed', cause: 'no Docker' },
+      slots: [slot('0', { state: 'backing-off', code: 'engine.timeout', cause: 'x' }), slot('1')],
+    };
+    expect(codes(reports(trouble, noDocker))).toEqual(['docker.down']);
+    expect(codes(reports(trouble, {}))).toEqual(['engine.unreachable']);
+    expect(codes(reports({ image: { state: 'failed', cause: 'no base' } }, {}))).toEqual(['image.failed']);
+  });
+
+  test('what has another cause is shown, too', () => {
+    const view = reports({ ...gpuFindings('xid.79'), problems: [refused] }, noDocker);
+    expect(codes(view)).toEqual(['docker.down', 'azure.auth', 'xid.79']);
+  });
+
+  test('a manager that is stopped is failed, also while its report is old; nothing of that report is waited for', () => {
+    const view = hostView(facts({ unitActive: 'failed' }), { now: now + 6 * 60_000 });
+    expect(judge(view)).toMatchObject({
+      verdict: { state: 'failed' },
+      waiting: [],
+      oldest: { source: 'facts' },
+    });
+    expect(codes(view)).toEqual(['manager.down']);
+  });
+
+  test('a host without a manager has no other finding', () => {
+    expect(codes(hostView(facts({ current: undefined, unitActive: undefined, status: undefined })))).toEqual([
+      'host.not-provisioned',
+    ]);
+  });
+});
+
 describe('problems that may end without a fix', () => {
   test.each<[string, HostView, readonly [string, string, boolean][]]>([
     ['none on a healthy host', hostView(facts()), []],
