@@ -59,6 +59,7 @@ const finding = z.object({
   severity: z.enum(['info', 'warn', 'fail']),
   what: text,
   next: text,
+  since: text.describe('ISO 8601; absent: found just now, or unknown').optional(),
 } satisfies Members<Finding>);
 
 const verdict = z.object({
@@ -123,7 +124,13 @@ const row = z.object({
     .optional(),
   findings: z.array(finding).describe('Worst first'),
   hidden: z
-    .array(finding.extend({ behind: text.describe('The code of the finding that causes it') }))
+    .array(
+      finding.extend({
+        behind: text
+          .describe('The code of the finding that causes it; absent: it has not lasted long enough yet')
+          .optional(),
+      }),
+    )
     .optional(),
   os: z.object({ id: text, version: text, pretty: text, arch: text }).optional(),
   gpus: z.object({ count, names: texts.optional() }).optional(),

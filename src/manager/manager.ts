@@ -19,7 +19,7 @@ import { type Attempt, SnapshotBuilder } from './snapshot.ts';
 import { countWait, SlotBook } from './slots/memory.ts';
 import { noteUnfinished } from './runs/collect.ts';
 import type { PassEnd } from './serve/systemd.ts';
-import { type Loaded, managerStatus } from './serve/status.ts';
+import { FirstSeen, type Loaded, managerStatus } from './serve/status.ts';
 import type { Watches } from './watches.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { OtherProcessWatch } from './other-processes/watch.ts';
@@ -47,6 +47,7 @@ export class Manager {
   readonly idle: IdleWatch | undefined;
   #passProblem: Cause | undefined;
   readonly #failures: ItemFailures;
+  readonly #firstSeen = new FirstSeen();
   /** Of the last pass. */
   #imageIds: string | undefined;
 
@@ -175,7 +176,7 @@ export class Manager {
     const { config, state, clock, isolation, azure } = this.#tools;
     const { pools, gpus, images, janitor, connection } = this.#watches;
     const slots = this.slots();
-    return managerStatus({
+    const status = managerStatus({
       at: timestamp(clock),
       host: config.host,
       pools: pools.all,
@@ -213,6 +214,7 @@ export class Manager {
         ...this.#problemsBeside(),
       ].filter((cause) => cause !== undefined),
     });
+    return this.#firstSeen.date(status);
   }
 
   /** Counts the queue wait of a running job from the pool, because its end may be hours away. */

@@ -59,7 +59,7 @@ export interface StatusRow {
   readonly oldest?: Oldest;
   /** Worst first; `info` ones included. */
   readonly findings: readonly Finding[];
-  /** Findings that another one causes; undefined: none. */
+  /** Findings that another one causes, or that have not lasted long enough; undefined: none. */
   readonly hidden?: readonly HiddenFinding[];
   readonly os?: {
     readonly id: string;
@@ -141,6 +141,7 @@ export function statusRow(observation: Observation, agentsIn: AgentsIn, now: num
           facts,
           agentsIn,
           now: hostNow,
+          hidesYoung: true,
           ...defined({ probe: observation.probe, factsReadAt: observation.readAt }),
         });
   return {

@@ -22,4 +22,6 @@ export interface HostView {
   readonly factsReadAt?: number;
   /** The proof waited for as long as any start may take: every problem is reported, however young. */
   readonly waited?: boolean;
+  /** Findings that have not lasted long enough are hidden, as `status` does; the proof counts each. */
+  readonly hidesYoung?: boolean;
 }

@@ -26,7 +26,7 @@ export interface Judgement {
   readonly verdict: Verdict;
   /** Worst first; `info` ones included. */
   readonly findings: readonly Finding[];
-  /** Those that another one causes. */
+  /** Those that another one causes, or that have not lasted long enough. */
   readonly hidden: readonly HiddenFinding[];
   /** Problems that may end without a fix, whether they are findings already or not. None: waiting changes nothing. */
   readonly waiting: readonly Waiting[];
@@ -39,7 +39,7 @@ export interface Judgement {
  * come first: what is missing on the host hides what follows from it. Pure.
  */
 export function judge(view: HostView): Judgement {
-  const { host, facts, probe, agentsIn, now, factsReadAt, waited = false } = view;
+  const { host, facts, probe, agentsIn, now, factsReadAt, waited = false, hidesYoung = false } = view;
   const missing = hostFindings(facts);
   const probed = probe?.findings ?? [];
   const ages = sourceAges(view);
@@ -73,13 +73,14 @@ export function judge(view: HostView): Judgement {
   const waiting = [...managerWaits(facts, oldFindings), ...(agents?.waiting ?? [])];
   const notes = [...personDrains(status), ...(agents?.note === undefined ? [] : [agents.note])];
   const note = notes.length === 0 ? undefined : notes.join('; ');
+  const youngAt = hidesYoung ? now : undefined;
   // What the host lacks is certain, and waiting does not add it.
   if (missing.length > 0)
     return {
-      ...concluded(found, [], note),
+      ...concluded(found, [], note, youngAt),
       ...oldestIn('facts', ...(disagree.length > 0 ? ['gpus' as const] : [])),
     };
-  const judgement = concluded(found, waiting, note);
+  const judgement = concluded(found, waiting, note, youngAt);
   const shown = old.length > 0 || isUnread(judgement) ? unknownBy(judgement) : judgement;
   return { ...shown, ...defined({ oldest: oldestOf(ages) }) };
 }
@@ -98,8 +99,13 @@ function personDrains(status: ManagerStatus | undefined): readonly string[] {
   return status?.drains.filter(({ run }) => run === undefined).map(drainNote) ?? [];
 }
 
-function concluded(found: readonly Finding[], waiting: readonly Waiting[] = [], note?: string): Judgement {
-  const { shown, hidden } = divide(found);
+function concluded(
+  found: readonly Finding[],
+  waiting: readonly Waiting[] = [],
+  note?: string,
+  youngAt?: number,
+): Judgement {
+  const { shown, hidden } = divide(found, youngAt);
   const { verdict, findings } = conclude(shown, undefined);
   const troubles = verdict.state === 'degraded' ? findings.flatMap(troublesOf) : undefined;
   return { verdict: { ...verdict, ...defined({ note, troubles }) }, findings, hidden, waiting };

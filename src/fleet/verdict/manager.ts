@@ -1,4 +1,5 @@
 import { type Code, foreignCode } from '../../shared/base/codes/code.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { valueOf } from '../../shared/base/reading.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { type Release, releaseGap } from '../../shared/contract/release.ts';
@@ -33,7 +34,10 @@ export function managerFindings(
   return [
     ...otherRelease,
     ...(isBehind(status, facts) ? [behind] : []),
-    ...status.problems.map(({ code, what, next }) => fail(foreignCode(code), what, next)),
+    ...status.problems.map(({ code, what, next, since }) => ({
+      ...fail(foreignCode(code), what, next),
+      ...defined({ since }),
+    })),
     ...(status.slots.length === 0 ? [noSlots] : []),
     ...status.images.flatMap((image, _, all) => imageFindings(image, all.length > 1)),
     ...(probe === undefined ? health : [...probe.findings, ...health.filter(isOfKernelLog)]),

@@ -266,6 +266,27 @@ export function managerStatus(parts: {
   return foreignValue(status, (said) => foreignLine(said));
 }
 
+/** Since when each finding and problem has been in the status without a break. A restart of the manager starts again. */
+export class FirstSeen {
+  #times: ReadonlyMap<string, string> = new Map();
+
+  /** Returns the status with these times. */
+  date(status: ManagerStatus): ManagerStatus {
+    const times = new Map<string, string>();
+    const dated = <Found extends { readonly code: string; readonly gpu?: string }>(found: Found) => {
+      const key = `${found.code} ${found.gpu ?? ''}`;
+      const since = this.#times.get(key) ?? status.at;
+      times.set(key, since);
+      return { ...found, since };
+    };
+    const { health, problems } = status;
+    const findings = health.findings.map(dated);
+    const dates = { health: { ...health, findings }, problems: problems.map(dated) };
+    this.#times = times;
+    return { ...status, ...dates };
+  }
+}
+
 /** The image and settings of a run. */
 export interface RunInput {
   /** Id; undefined: no image is ready. */

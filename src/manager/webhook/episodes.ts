@@ -1,4 +1,5 @@
 import type { Code } from '../../shared/base/codes/code.ts';
+import { findingEntry } from '../../shared/base/codes/tables.ts';
 import type { Cause, Hold, Slot } from '../model.ts';
 
 /** A condition that the webhook reports when it begins and when it ends. The state file keeps it over restarts. */
@@ -21,6 +22,8 @@ export interface Episode {
 export interface SlotObservation {
   readonly slot: Pick<Slot, 'name' | 'agent' | 'pool' | 'gpus'>;
   readonly hold: Hold | undefined;
+  /** How long it has been closed for that cause, unscaled milliseconds. */
+  readonly closedMs?: number;
   /** Since when no agent can take its jobs, monotonic; undefined: one can, or none is expected. */
   readonly unavailableSince: number | undefined;
   /** The cause, if known. */
@@ -51,8 +54,9 @@ export function openEpisodes(
     known.get(episode.key) ?? { ...episode, since: at },
   ];
   const still = (key: string): readonly Episode[] => [known.get(key)].filter((each) => each !== undefined);
-  const closed = slots.flatMap(({ slot, hold }) => {
+  const closed = slots.flatMap(({ slot, hold, closedMs = 0 }) => {
     const key = `slot-closed ${slot.name}`;
+    if (hold?.state === 'quarantined' && !known.has(key) && closedMs < lastsForMs(hold.cause)) return [];
     if (hold?.state === 'quarantined')
       return open({ key, kind: 'slot-closed', ...slotFields(slot), ...hold.cause });
     return isKnown(hold) ? [] : still(key);
@@ -81,6 +85,10 @@ export function openEpisodes(
       : [];
   });
   return [...closed, ...offline, ...queueWaits];
+}
+
+function lastsForMs({ code }: Cause): number {
+  return (findingEntry(code)?.lastsForS ?? 0) * 1000;
 }
 
 const none = { requestId: Number.NEGATIVE_INFINITY, waitedS: 0 };

@@ -1,6 +1,6 @@
 import type { Fetch } from '../../shared/azure/http/proxy.ts';
 import { FleetError } from '../../shared/base/errors.ts';
-import { timestamp } from '../../shared/base/clock.ts';
+import { timestamp, unscaled } from '../../shared/base/clock.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import { causeOf } from '../causes.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
@@ -15,7 +15,7 @@ const maxTries = 15;
 const longestPauseMs = 600_000;
 
 /** The state of a slot. `isUnavailable`: no agent can take its jobs, and one is expected. */
-export interface SlotReport extends Omit<SlotObservation, 'unavailableSince'> {
+export interface SlotReport extends Omit<SlotObservation, 'closedMs' | 'unavailableSince'> {
   readonly isUnavailable: boolean;
 }
 
@@ -39,6 +39,8 @@ export class Messenger {
   #open: readonly Episode[];
   /** Slot → since when no agent can take its jobs; monotonic. */
   #unavailable = new Map<string, number>();
+  /** Slot and code of its cause → since when it is closed; monotonic. */
+  #closed = new Map<string, number>();
   #notBefore = Number.NEGATIVE_INFINITY;
   #failures = 0;
   #lastProblem = '';
@@ -57,10 +59,22 @@ export class Messenger {
       isUnavailable ? [[slot.name, this.#unavailable.get(slot.name) ?? now] as const] : [],
     );
     this.#unavailable = new Map(unavailable);
+    const closed = slots.flatMap(({ slot, hold }) => {
+      if (hold?.state !== 'quarantined') return [];
+      const key = `${slot.name} ${hold.cause.code}`;
+      return [[key, this.#closed.get(key) ?? now] as const];
+    });
+    this.#closed = new Map(closed);
+    const closedMs = ({ slot, hold }: SlotReport): number =>
+      unscaled(clock, now - (this.#closed.get(`${slot.name} ${hold?.cause.code}`) ?? now));
     const { offlineS, queueWaitS } = config.webhook;
     this.#open = openEpisodes(
       this.#open,
-      slots.map((each) => ({ ...each, unavailableSince: this.#unavailable.get(each.slot.name) })),
+      slots.map((each) => ({
+        ...each,
+        closedMs: closedMs(each),
+        unavailableSince: this.#unavailable.get(each.slot.name),
+      })),
       { offlineMs: clock.scaled(offlineS * 1000), queueWaitS },
       { now, at: timestamp(clock) },
     );

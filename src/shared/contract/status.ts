@@ -51,7 +51,13 @@ export interface ManagerStatus {
   readonly slots: readonly SlotStatus[];
   readonly health: HostHealth;
   /** Problems that stop everything, with the next action: a bad credential, no Docker, … */
-  readonly problems: readonly { readonly code: string; readonly what: string; readonly next: string }[];
+  readonly problems: readonly {
+    readonly code: string;
+    readonly what: string;
+    readonly next: string;
+    /** As of a finding. */
+    readonly since?: string;
+  }[];
 }
 
 /** All times are ISO 8601. */
@@ -218,6 +224,8 @@ export interface HostHealth {
     readonly severity: 'info' | 'warn' | 'fail';
     readonly what: string;
     readonly next: string;
+    /** ISO 8601; since when without a break, at most since the manager's start. Absent: a manager of an earlier version. */
+    readonly since?: string;
   }[];
 }
 
@@ -335,10 +343,11 @@ export const statusSchema = z.looseObject({
         severity: z.enum(['info', 'warn', 'fail']),
         what: text,
         next: text,
+        since: text.optional(),
       }),
     ),
   }),
-  problems: z.array(z.looseObject({ code: text, what: text, next: text })),
+  problems: z.array(z.looseObject({ code: text, what: text, next: text, since: text.optional() })),
 });
 
 const runs = z.array(

@@ -5,7 +5,7 @@ import type { FindingEntry } from '../base/codes/entry.ts';
 import { flag, number, sum, text } from './values.ts';
 
 /** One rule. `Read` is what its family reads for it. */
-export interface Rule<Read, Code = string> extends Pick<FindingEntry, 'title' | 'dependsOn'> {
+export interface Rule<Read, Code = string> extends Pick<FindingEntry, 'title' | 'dependsOn' | 'lastsForS'> {
   /** Stable. It needs no other line than this one. */
   readonly code: Code;
   /** `info` is only shown; `warn` degrades the host; `fail` also stops the slots on this GPU. */
@@ -312,6 +312,7 @@ const heatAndPower = family({
     {
       code: 'gpu.hot',
       title: 'GPU is too hot',
+      lastsForS: 60,
       severity: 'warn',
       when: 'temperature margin ≤ 0 °C, or GPU or memory at the highest operating temperature',
       source: 'the card’s own limits',
@@ -321,6 +322,7 @@ const heatAndPower = family({
     {
       code: 'gpu.slowed-heat',
       title: 'GPU is slowed by heat',
+      lastsForS: 60,
       severity: 'warn',
       when: 'a hardware slowdown by heat is active',
       source: 'one sample',
@@ -344,6 +346,7 @@ const heatAndPower = family({
     {
       code: 'gpu.slowed-power',
       title: 'GPU is slowed by the power brake',
+      lastsForS: 60,
       severity: 'warn',
       when: 'the power brake is active',
       source: 'one sample',
@@ -353,6 +356,7 @@ const heatAndPower = family({
     {
       code: 'gpu.slowed',
       title: 'GPU is slowed',
+      lastsForS: 60,
       severity: 'warn',
       when: 'another hardware slowdown is active',
       source: 'one sample',
@@ -437,6 +441,7 @@ const pcie = family({
     {
       code: 'gpu.pcie-generation',
       title: 'Lower PCIe generation',
+      lastsForS: 60,
       severity: 'warn',
       when: 'PCIe generation below that of card and host, under load (P0 to P2, utilization > 0)',
       source: 'an idle link slows down to save power',

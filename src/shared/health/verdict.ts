@@ -36,4 +36,6 @@ export interface Finding {
   readonly what: string;
   /** One line: what to do. */
   readonly next: string;
+  /** ISO 8601, by the host's clock: since when its manager has found it without a break. Absent: found just now, or unknown. */
+  readonly since?: string;
 }

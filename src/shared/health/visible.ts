@@ -4,27 +4,40 @@ import type { Finding } from './verdict.ts';
 
 /** A finding that is not shown. */
 export interface HiddenFinding extends Finding {
-  /** The finding that causes it. */
-  readonly behind: Code;
+  /** The finding that causes it. Absent: it has not lasted long enough yet. */
+  readonly behind?: Code;
 }
 
 /** From the least severe. */
 export const rank = { info: 0, warn: 1, fail: 2 } as const;
 
-/** Divides findings into those to show, in their order, and those that another one causes. Pure. */
-export function divide(findings: readonly Finding[]): {
+interface Divided {
   readonly shown: readonly Finding[];
   readonly hidden: readonly HiddenFinding[];
-} {
+}
+
+/**
+ * Divides findings into those to show, in their order, and the others: those that another one causes, and those that may end by
+ * themselves and are younger than their `lastsForS`. `now`: the host's wall clock; undefined: the age does not matter. Pure.
+ */
+export function divide(findings: readonly Finding[], now?: number): Divided {
+  const young = now === undefined ? [] : findings.filter((finding) => isYoung(finding, now));
+  const lasting = findings.filter((finding) => !young.includes(finding));
   const shown: Finding[] = [];
-  const hidden: HiddenFinding[] = [];
-  for (const finding of findings) {
+  const hidden: HiddenFinding[] = [...young];
+  for (const finding of lasting) {
     const causes = findingEntry(finding.code)?.dependsOn ?? [];
-    const cause = findings.find((other) => causes.includes(other.code) && mayHide(other, finding));
+    const cause = lasting.find((other) => causes.includes(other.code) && mayHide(other, finding));
     if (cause === undefined) shown.push(finding);
     else hidden.push({ ...finding, behind: cause.code });
   }
   return { shown, hidden };
+}
+
+/** One without a time counts as old, and so does one from the future, after the host's clock was set back. */
+function isYoung({ code, since }: Finding, now: number): boolean {
+  const ageMs = now - Date.parse(since ?? '');
+  return ageMs >= 0 && ageMs < (findingEntry(code)?.lastsForS ?? 0) * 1000;
 }
 
 /** A lesser finding, or one about another GPU, hides nothing: the host would look better than it is. */

@@ -33,9 +33,17 @@ export const azureCodes = {
     'check projects:, and the access of the token',
   ],
   'azure.refused': ['Azure DevOps refused the request; the message quotes why', 'do what the message says'],
-  'azure.server-error': ['Azure DevOps failed (5xx)', 'wait, and run the command again'],
+  'azure.server-error': [
+    'Azure DevOps failed (5xx)',
+    'wait, and run the command again',
+    { title: 'Azure DevOps fails', lastsForS: 120 },
+  ],
   'azure.server-too-old': ['the server does not support API version 7.1', 'use a newer server'],
-  'azure.throttled': ['too many requests for this identity', 'wait; use separate tokens for groups of hosts'],
+  'azure.throttled': [
+    'too many requests for this identity',
+    'wait; use separate tokens for groups of hosts',
+    { title: 'Too many requests', lastsForS: 120 },
+  ],
   'azure.too-long': ['a response is too large', 'use more pools with fewer agents each'],
   'azure.unexpected': [
     'a response is not what the API returns',
@@ -44,7 +52,7 @@ export const azureCodes = {
   'azure.unreachable': [
     'no answer from Azure DevOps',
     'check network, URL, proxy: and ca:',
-    { title: 'Azure DevOps does not answer', dependsOn: ['azure.no-connection'] },
+    { lastsForS: 120, title: 'Azure DevOps does not answer', dependsOn: ['azure.no-connection'] },
   ],
   'azure.url': ['organization: is not the URL of an organization', 'copy the URL from the browser'],
 } as const;

@@ -8,6 +8,8 @@ export interface FindingEntry {
   readonly when?: string;
   /** Findings that cause this one: while one of them is shown, it is not. A test finds codes that do not exist, and circles. */
   readonly dependsOn?: readonly string[];
+  /** Seconds that it lasts before `status` and the webhook show it: it often ends by itself. The health gate does not wait. */
+  readonly lastsForS?: number;
 }
 
 /** The general cause of a code and its fix; each problem has more exact ones. With a third member it is a finding. */

@@ -1,11 +1,15 @@
 import { gpuRules, type GpuRuleCode, type Rule } from '../../health/gpu-rules.ts';
+import { defined } from '../objects.ts';
 import { dockerFaults, driverFaults, type Entry } from './entry.ts';
 
 /** Each rule for one GPU declares its entry itself. */
 const ofRules = Object.fromEntries(
   gpuRules.map((rule: Rule<never, GpuRuleCode>): [GpuRuleCode, Entry] => {
-    const { code, when, next, title, severity, dependsOn = [] } = rule;
-    const entry = { title, dependsOn, ...(severity === 'fail' ? {} : { severity }) };
+    const { code, when, next, title, severity, dependsOn, lastsForS } = rule;
+    const entry = {
+      title,
+      ...defined({ dependsOn, lastsForS, severity: severity === 'fail' ? undefined : severity }),
+    };
     return [code, [when, next.replaceAll('{bus}', 'ADDRESS'), entry]];
   }),
 ) as Readonly<Record<GpuRuleCode, Entry>>;
@@ -58,6 +62,7 @@ export const healthCodes = {
     'CUDA is not ready: the fabric manager of the NVSwitches has not finished',
     'check `systemctl status nvidia-fabricmanager` on the host',
     {
+      lastsForS: 120,
       title: 'CUDA is not ready',
       when: 'in a container: `cuInit` returns 802, as with NVSwitches until their fabric manager is ready',
       dependsOn: [...driverFaults, 'driver.fabric-manager'],
@@ -94,6 +99,7 @@ export const healthCodes = {
     'the host has no /dev/nvidia-uvm, which CUDA needs',
     'wait for the next check, which creates it, or run `nvidia-modprobe -u -c=0`',
     {
+      lastsForS: 60,
       title: 'No /dev/nvidia-uvm on the host',
       severity: 'warn',
       when: 'the host has no `/dev/nvidia-uvm`, as after a boot: `nvidia-smi` creates the other device files only. The manager runs `nvidia-modprobe`',

@@ -61,12 +61,12 @@ export const imageCodes = {
   'engine.timeout': [
     'the Docker Engine did not answer in time',
     'check `systemctl status docker` on the host',
-    { title: 'Docker does not answer in time', dependsOn: ['docker.down'] },
+    { lastsForS: 60, title: 'Docker does not answer in time', dependsOn: ['docker.down'] },
   ],
   'engine.unreachable': [
     'the Docker Engine does not answer',
     'check `systemctl status docker` on the host',
-    { title: 'Docker does not answer', dependsOn: ['docker.down'] },
+    { lastsForS: 60, title: 'Docker does not answer', dependsOn: ['docker.down'] },
   ],
   'image.dockerfile': ['a Dockerfile cannot be built', 'correct the Dockerfile'],
   'image.failed': [

@@ -197,6 +197,40 @@ test('a host that is not reached has no other finding, whatever the pool shows o
   expect(rowOf(facts(), offline).findings.map(({ code }) => code)).toContain('agents.offline');
 });
 
+test('a finding that often ends by itself is shown when it has lasted, and the reason of a closed slot always', () => {
+  const begun = (seconds: number) => new Date(now - seconds * 1000).toISOString();
+  const hot = (seconds: number) =>
+    rowOf(
+      withStatus({
+        health: {
+          ...status().health,
+          findings: [
+            { code: 'gpu.hot', severity: 'warn', what: 'hot', next: 'cool it', since: begun(seconds) },
+          ],
+        },
+      }),
+    );
+  expect(hot(30)).toMatchObject({
+    verdict: { state: 'healthy' },
+    findings: [],
+    hidden: [{ code: 'gpu.hot' }],
+  });
+  expect(hot(61)).toMatchObject({ verdict: { state: 'degraded' }, findings: [{ code: 'gpu.hot' }] });
+  const closed = rowOf(
+    withStatus({
+      health: {
+        ...status().health,
+        findings: [{ code: 'cuda.not-ready', severity: 'fail', what: 'x', next: 'x', since: begun(1) }],
+      },
+      slots: [
+        slot('0', { state: 'quarantined', code: 'cuda.not-ready', cause: 'GPU: CUDA is not ready' }),
+        slot('1'),
+      ],
+    }),
+  );
+  expect(closed.verdict.cause).toBe('h200-1-0: GPU: CUDA is not ready');
+});
+
 describe('a host that may have powered itself off', () => {
   const problem = { code: 'ssh.timeout', what: 'no answer', next: 'see whether it is on' } as const;
   const idle = { afterS: 1800, run: 'poweroff' };

@@ -313,6 +313,12 @@ describe('findings that another one causes', () => {
   });
 });
 
+test('the proof counts a problem that has just begun, and status does not', () => {
+  const view = withStatus({ problems: [{ ...away, since: new Date(now).toISOString() }] });
+  expect(judge(view).verdict.state).toBe('failed');
+  expect(judge({ ...view, hidesYoung: true }).verdict.state).toBe('healthy');
+});
+
 describe('problems that may end without a fix', () => {
   test.each<[string, HostView, readonly [string, string, boolean][]]>([
     ['none on a healthy host', hostView(facts()), []],

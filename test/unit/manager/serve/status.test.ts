@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Hold, ObservedContainer } from '../../../../src/manager/model.ts';
 import { readAll } from '../../../../src/manager/runs/transcript.ts';
-import { slotStatus, stateOf } from '../../../../src/manager/serve/status.ts';
+import { FirstSeen, slotStatus, stateOf } from '../../../../src/manager/serve/status.ts';
+import { managerStatus } from '../../../support/manager-status.ts';
 import { plainSlot } from '../../../support/slot.ts';
 
 type View = Parameters<typeof stateOf>[0];
@@ -106,4 +107,24 @@ test('a held slot names the job that the server still shows', () => {
     code: 'bug',
     cause: 'x; the server still counts job train',
   });
+});
+
+test('a finding and a problem have the time since which they have lasted without a break', () => {
+  const seen = new FirstSeen();
+  const at = (minute: number) => `2026-11-20T10:0${minute}:00Z`;
+  const times = (minute: number, hot: readonly string[], problems: readonly string[]) => {
+    const found = (code: string) => ({ code, what: `at ${minute}`, next: 'n', severity: 'warn' as const });
+    const findings = hot.map((gpu) => ({ ...found('gpu.hot'), gpu }));
+    const status = managerStatus({
+      at: at(minute),
+      health: { state: 'degraded', findings },
+      problems: problems.map(found),
+    });
+    const dated = seen.date(status);
+    return [...dated.health.findings, ...dated.problems].map(({ since }) => since);
+  };
+  expect(times(0, ['a'], [])).toEqual([at(0)]);
+  expect(times(1, ['b', 'a'], ['azure.auth'])).toEqual([at(1), at(0), at(1)]);
+  expect(times(2, ['b'], ['azure.auth'])).toEqual([at(1), at(1)]);
+  expect(times(3, ['b', 'a'], [])).toEqual([at(1), at(3)]);
 });

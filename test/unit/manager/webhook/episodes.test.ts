@@ -68,6 +68,19 @@ describe('a closed slot', () => {
     expect(after).toEqual(stays ? ['slot-closed 0, minute 0'] : []);
   });
 
+  test('for what often ends by itself begins when that has lasted, and another cause at once', () => {
+    const starting = { ...lost, code: 'cuda.not-ready' } as const;
+    const closedFor = (ms: number, cause: Hold['cause'] = starting) =>
+      slotOf({ hold: { ...quarantined, cause }, closedMs: ms });
+    expect(follow([closedFor(0)], [closedFor(119_999)], [closedFor(120_000)], [closedFor(0)])).toEqual([
+      [],
+      [],
+      ['slot-closed 0, minute 2'],
+      ['slot-closed 0, minute 2'],
+    ]);
+    expect(follow([closedFor(0, lost)])).toEqual([['slot-closed 0, minute 0']]);
+  });
+
   test('that is no longer configured ends', () => {
     expect(follow([slotOf({ hold: quarantined })], [slotOf({}, '1')])[1]).toEqual([]);
   });

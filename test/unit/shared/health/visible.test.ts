@@ -17,7 +17,7 @@ const shown = (...all: readonly Finding[]) => divide(all).shown.map(({ code }) =
 
 const declared = [findings, ...codeTables].flatMap(({ entries }) =>
   Object.entries(entries).flatMap(([code, [, , finding]]) =>
-    finding === undefined ? [] : [{ code, dependsOn: finding.dependsOn ?? [] }],
+    finding === undefined ? [] : [{ code, dependsOn: finding.dependsOn ?? [], lastsForS: finding.lastsForS }],
   ),
 );
 const pairs = declared.flatMap(({ code, dependsOn }) => dependsOn.map((cause) => [code, cause] as const));
@@ -68,4 +68,40 @@ test('a finding about one GPU is hidden behind one about that GPU, or about the 
   const missing = found('gpu.missing', { gpu: 'a' });
   expect(shown(missing, found('gpu.init-failed', { gpu: 'a' }))).toEqual(['gpu.init-failed']);
   expect(shown(missing, found('driver.not-loaded'))).toEqual(['driver.not-loaded']);
+});
+
+describe('a finding that often ends by itself', () => {
+  const now = Date.parse('2026-11-20T10:00:00Z');
+  const hot = (seconds: number) => found('gpu.hot', { since: new Date(now - seconds * 1000).toISOString() });
+
+  test.each<[string, Finding, boolean]>([
+    ['it has just begun', hot(0), false],
+    ['it has not lasted long enough', hot(59), false],
+    ['it has', hot(60), true],
+    ['its host does not report since when', found('gpu.hot'), true],
+    ['it begins later, as after a change of the clock', hot(-5), true],
+    ['its time is no time', found('gpu.hot', { since: 'noon' }), true],
+    ['it is another one, which is shown at once', { ...hot(0), code: 'gpu.persistence' }, true],
+  ])('%s', (_, finding, isShown) => {
+    expect(divide([finding], now).shown).toEqual(isShown ? [finding] : []);
+    expect(divide([finding], now).hidden).toEqual(isShown ? [] : [finding]);
+  });
+
+  test('is shown where the age does not matter', () => {
+    expect(divide([hot(0)]).shown).toEqual([hot(0)]);
+  });
+
+  test('hides nothing until it is shown', () => {
+    const young = found('engine.unreachable', { since: new Date(now).toISOString() });
+    const failed = found('image.failed');
+    expect(divide([young, failed], now).shown).toEqual([failed]);
+  });
+
+  test.each(declared.filter(({ lastsForS }) => lastsForS !== undefined))(
+    '$code lasts for minutes at most',
+    ({ lastsForS }) => {
+      expect(lastsForS).toBeGreaterThan(0);
+      expect(lastsForS).toBeLessThanOrEqual(300);
+    },
+  );
 });
