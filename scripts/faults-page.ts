@@ -137,6 +137,10 @@ export const faults = {
     'a dataset is missing or its disk hangs',
     'the slot waits; no second check starts while one hangs',
   ],
+  'nfs-hangs': [
+    'an NFS server does not answer',
+    'a finding names mount and server; the manager reads nothing there, and one child hangs at most',
+  ],
   'smi-hangs': ['nvidia-smi hangs in the kernel', 'the slots are quarantined; no second nvidia-smi starts'],
   'gpu-fails': ['a GPU fails under a job', 'its slot is quarantined, the job continues to its end'],
   'gpu-taken': [

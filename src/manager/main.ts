@@ -191,6 +191,7 @@ function managerTools({
       ),
     webhook: { fetch: siteFetch(config, caPem), address: addressReader(HostPaths.webhook, log) },
     diskSpace,
+    mountinfo: () => readFile('/proc/self/mountinfo', 'utf8'),
     containerdRoot: () => containerdRoot(),
   };
 }

@@ -27,6 +27,8 @@ export interface ManagerDeps {
   readonly machine: MachineSize;
   /** Measures the file system that a path is on. */
   readonly diskSpace: (path: string) => Promise<DiskSpace>;
+  /** Reads the mounts that this process sees, in the form of /proc/self/mountinfo. */
+  readonly mountinfo: () => Promise<string>;
   /** Returns the folder in which containerd stores images; undefined: it does not exist. */
   readonly containerdRoot: () => Promise<string | undefined>;
   /** Aborted when the manager is asked to stop. */

@@ -18,6 +18,7 @@ export const subsystemNames = [
   'kernel log',
   'metrics',
   'network isolation',
+  'network mounts',
   'other GPU processes',
   'power-off',
   'run records',

@@ -5,6 +5,7 @@ import { Labels } from '../shared/contract/paths.ts';
 import { poolsOf } from '../shared/contract/slots.ts';
 import { Alarm, repeat } from './alarm.ts';
 import { Datasets } from './machine/datasets.ts';
+import { NetworkMounts } from './machine/network-mounts.ts';
 import {
   btrfsStoppedCounting,
   type EngineAbilities,
@@ -13,6 +14,7 @@ import {
   SizeLimits,
 } from './docker/engine-abilities.ts';
 import { checkEveryMs, watchKernelLog } from './gpus/observe.ts';
+import { NvlinkWatch } from './gpus/nvlink-watch.ts';
 import { exclusiveShared, GpuWatch } from './gpus/watch.ts';
 import { provenImages, provenOf } from './image/choice.ts';
 import { forgetFolders, readFolder, planImage, readContext } from './image/plan.ts';
@@ -73,6 +75,8 @@ export class Watches {
   readonly janitor: Janitor;
   readonly #tools: ManagerTools;
   readonly #datasets: Datasets;
+  readonly #mounts: NetworkMounts;
+  readonly #nvlinks: NvlinkWatch;
   readonly #places: ImagePaths;
   readonly #wake: () => void;
   #abilities: EngineAbilities | undefined;
@@ -82,7 +86,8 @@ export class Watches {
 
   constructor(tools: ManagerTools, places: ImagePaths, wake: () => void) {
     this.#tools = tools;
-    this.#datasets = new Datasets(tools.config.datasets);
+    this.#mounts = new NetworkMounts(tools);
+    this.#datasets = new Datasets(tools.config.datasets, (path) => this.#mounts.problemAt(path));
     this.#places = places;
     this.#wake = wake;
     const own = new OwnAgents(tools.azure, tools.state.owner, tools.clock);
@@ -94,6 +99,7 @@ export class Watches {
     this.#tokenRetry = new TokenRetry(tools.secret, this.pools);
     this.images = new Images(tools, wake);
     this.gpus = new GpuWatch(tools);
+    this.#nvlinks = new NvlinkWatch(this.gpus.driver, tools.clock);
     this.janitor = new Janitor(tools);
   }
 
@@ -121,6 +127,8 @@ export class Watches {
     return [
       ...shortfalls(slots, { below, sizes: sizes?.unsupported, uncounted: sizes?.uncounted === true }),
       ...exclusiveShared(slots, this.gpus.report),
+      ...this.#nvlinks.findings,
+      ...this.#mounts.findings,
     ];
   }
 
@@ -170,6 +178,7 @@ export class Watches {
       every('run records', roundMs, () => this.#forget(slots().map(({ name }) => name))),
       every('state file', flushMs, () => state.flush()),
       every('network isolation', roundMs, () => this.#isolate()),
+      every('network mounts', roundMs, () => this.#mounts.check(config.datasets.map(({ host }) => host))),
     ]);
   }
 
@@ -192,6 +201,7 @@ export class Watches {
   async #checkGpus(): Promise<void> {
     await this.gpus.check();
     this.#wake();
+    await this.#nvlinks.check(this.gpus.report?.gpus ?? []);
     // Not awaited: a build takes minutes, and the next check must not wait. The image's state shows a failure.
     if (this.images.all.some(({ state }) => state.state === 'missing')) void this.#ensureImages();
   }

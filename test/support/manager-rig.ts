@@ -80,6 +80,8 @@ export class ManagerRig {
   kernelLog = '';
   /** Notifications that were sent to systemd. */
   readonly notified: string[] = [];
+  /** /proc/self/mountinfo of the machine. */
+  mountinfo = '';
   /** Space on the disk of Docker. */
   disk: DiskSpace = { freeBytes: 1e12, totalBytes: 2e12, freeInodes: 1 };
   /** The daemon's. */
@@ -221,6 +223,7 @@ export class ManagerRig {
         presence: () => Promise.resolve(this.hostPrograms.presence),
         webhook: webhookTools(this.directory),
         diskSpace: () => Promise.resolve(this.disk),
+        mountinfo: () => Promise.resolve(this.mountinfo),
         containerdRoot: () => Promise.resolve('/var/lib/containerd'),
       }),
       {

@@ -40,8 +40,13 @@ export function managerFindings(
     })),
     ...(status.slots.length === 0 ? [noSlots] : []),
     ...status.images.flatMap((image, _, all) => imageFindings(image, all.length > 1)),
-    ...(probe === undefined ? health : [...probe.findings, ...health.filter(isOfKernelLog)]),
+    ...(probe === undefined ? health : [...probe.findings, ...health.filter(isBesideProbe)]),
   ];
+}
+
+/** True for a finding about something that a probe container does not check. */
+function isBesideProbe(finding: Pick<Finding, 'code'>): boolean {
+  return isOfKernelLog(finding) || /^(?:gpu[.]nvlink|host[.]nfs)-/.test(finding.code);
 }
 
 /** Returns those of its problems, and of its sources that are too old, that may end without a fix. Pure. */

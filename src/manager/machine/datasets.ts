@@ -12,12 +12,19 @@ type Content = 'filled' | 'empty' | undefined;
 /** Checks the folders that jobs mount. */
 export class Datasets {
   readonly #datasets: readonly Dataset[];
+  readonly #mountProblem: (path: string) => Promise<string | undefined>;
   readonly #read: (path: string) => Promise<Content>;
   /** Reads in progress. A read that hangs blocks a thread, so a folder has one at a time. */
   readonly #reading = new Map<string, Promise<Content>>();
 
-  constructor(datasets: readonly Dataset[], read: (path: string) => Promise<Content> = readContent) {
+  /** `mountProblem`: tells how the network mount of a folder fails. */
+  constructor(
+    datasets: readonly Dataset[],
+    mountProblem: (path: string) => Promise<string | undefined>,
+    read: (path: string) => Promise<Content> = readContent,
+  ) {
     this.#datasets = datasets;
+    this.#mountProblem = mountProblem;
     this.#read = read;
   }
 
@@ -34,6 +41,9 @@ export class Datasets {
     if (requireMount && !mountPoints(await readFile('/proc/self/mountinfo', 'utf8')).has(host)) {
       return unusable(name, `${host} is not mounted`, `mount it: mount ${host}`);
     }
+    // Before the read, which blocks a thread of this process while the mount does not answer.
+    const failed = await this.#mountProblem(host);
+    if (failed !== undefined) return unusable(name, failed, 'check the file server and the mount');
     const read = await Promise.race([
       this.#readOnce(host),
       sleep(timeoutMs, 'late' as const, { ref: false }),

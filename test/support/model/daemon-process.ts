@@ -126,6 +126,7 @@ export class DaemonProcess implements Killable {
         machine: { memoryMiB: 131_072, cpus: 16 },
         webhook: { fetch: unreached, address: unreached },
         diskSpace,
+        mountinfo: () => Promise.resolve(''),
         containerdRoot: async () => '/var/lib/containerd',
       },
       {

@@ -68,6 +68,7 @@ const cases: Readonly<Record<Subsystem, Case>> = {
     again: async () => void (await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined)),
   },
   'network isolation': { call: ['isolation', 'ensureNetwork'] },
+  'network mounts': { call: ['mountinfo'] },
   'other GPU processes': { call: ['command'] },
   'power-off': { call: ['presence'], config: { idle: { afterS: 86_400, run: 'poweroff' } } },
   'run records': { call: ['runStore', 'forget'] },

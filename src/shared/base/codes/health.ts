@@ -166,6 +166,20 @@ export const healthCodes = {
     'attach the power cable',
     { title: 'Power cable is missing', when: 'exit 8' },
   ],
+  'gpu.nvlink-inactive': [
+    'NVLinks of a GPU are inactive',
+    'check `systemctl status nvidia-fabricmanager` and `journalctl -k | grep NVRM` on the host, then drain and reboot it',
+    {
+      title: 'NVLinks are inactive',
+      when: 'on a board (SXM and newer; not PCIe or NVL cards) a GPU has fewer active NVLinks than another of its model, or none of them has one; two checks in a row. Info where all have equally many, and on cards with a bridge',
+      severity: 'warn',
+    },
+  ],
+  'gpu.nvlink-unknown': [
+    'nvidia-smi does not tell whether the NVLinks of a GPU are active',
+    'run `nvidia-smi nvlink --status` on the host',
+    { title: 'NVLinks are unknown', when: 'the links cannot be read', severity: 'info' },
+  ],
   'gpu.process-hangs': [
     'a process on a GPU has been in state D for 5 min: it hangs in the kernel, and cannot be killed',
     'check `journalctl -k` on the host; if it does not exit, drain the host, then run `azp-fleet reboot`',
@@ -221,6 +235,24 @@ export const healthCodes = {
     'the manager cannot read the kernel log, where XIDs are reported',
     'check `journalctl -k` on the host',
     { title: 'Kernel log is not readable', severity: 'info' },
+  ],
+  'host.nfs-failed': [
+    'an NFS mount of the host does not answer, or answers with an error',
+    'check the server that the finding names, and the network path to it',
+    {
+      title: 'NFS mount does not answer',
+      when: 'an NFS mount does not answer `stat -f` within 10 s, or answers with an error: with its server, and since when; nothing is killed or unmounted',
+      severity: 'warn',
+    },
+  ],
+  'host.nfs-unchecked': [
+    'the host has more NFS mounts than the manager checks',
+    'unmount those that no job needs',
+    {
+      title: 'NFS mounts are not checked',
+      when: 'more than 64 NFS mounts: those of datasets are checked first',
+      severity: 'info',
+    },
   ],
   'host.read-only': [
     'a file system has failed, and the kernel stopped writing to it',

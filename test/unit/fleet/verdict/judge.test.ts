@@ -230,13 +230,20 @@ describe('the verdict', () => {
     expect(judge({ ...withStatus({ slots }), probe }).verdict.cause).toBe('it is lost (and 1 more)');
   });
 
-  test('a fresh probe replaces what the manager’s nvidia-smi showed, not what it read in the kernel log', () => {
-    const found = ['gpu.hot', 'xid.79', 'nvswitch.sxid-fatal', 'host.read-only'].map(
-      (code) => ({ code, severity: 'fail', what: code, next: 'x' }) as const,
-    );
+  test('a fresh probe replaces what the manager’s nvidia-smi showed, not what a container does not check', () => {
+    const found = [
+      'gpu.hot',
+      'gpu.nvlink-inactive',
+      'host.nfs-failed',
+      'xid.79',
+      'nvswitch.sxid-fatal',
+      'host.read-only',
+    ].map((code) => ({ code, severity: 'fail', what: code, next: 'x' }) as const);
     const view = withStatus({ health: { ...status().health, findings: found } });
     const probe: Checkup = { verdict: { state: 'healthy', cause: '', next: '' }, findings: [] };
     expect(judge({ ...view, probe }).findings.map(({ code }) => code)).toEqual([
+      'gpu.nvlink-inactive',
+      'host.nfs-failed',
       'xid.79',
       'nvswitch.sxid-fatal',
       'host.read-only',

@@ -102,7 +102,8 @@ test('concurrent changes are all written to disk', async () => {
 
 test('a dataset must be a mounted folder with files', async () => {
   const dataset = { name: 'D', host: join(directory, 'd'), container: '/d', requireMount: false };
-  const problem = async (changes = {}) => (await new Datasets([{ ...dataset, ...changes }]).problem())?.what;
+  const problem = async (changes = {}) =>
+    (await new Datasets([{ ...dataset, ...changes }], async () => undefined).problem())?.what;
   expect(await problem()).toContain('not a readable folder');
   mkdirSync(dataset.host);
   expect(await problem()).toContain('is empty');
@@ -115,7 +116,11 @@ test('a dataset must be a mounted folder with files', async () => {
 fault('dataset-hangs', 'while a read hangs, no second one is started', async () => {
   const reads: ((content: 'filled' | 'empty') => void)[] = [];
   const dataset = { name: 'D', host: '/nfs', container: '/d', requireMount: false };
-  const datasets = new Datasets([dataset], () => new Promise((resolve) => reads.push(resolve)));
+  const datasets = new Datasets(
+    [dataset],
+    async () => undefined,
+    () => new Promise((resolve) => reads.push(resolve)),
+  );
   const first = datasets.problem();
   const second = datasets.problem();
   await expect.poll(() => reads.length).toBe(1);
