@@ -17,10 +17,11 @@ type Answer = CommandResult | Promise<CommandResult>;
 
 /** The host's programs, with the answers that a test sets. */
 export class StandInPrograms {
-  /** Answers by name, for all arguments or by arguments; a program without an answer does not exist. */
+  /** Answers by name, with the first argument (which counts first) or without, for all arguments or by arguments; a program without an answer does not exist. */
   readonly programs = new Map<string, Answer | ((args: readonly string[]) => Answer)>([
     // No process uses the GPUs.
     ['nvidia-smi', printed('')],
+    ['nvidia-smi nvlink', printed('')],
   ]);
   /** Process descriptions of the machine, by pid. */
   readonly processes = new Map<number, ProcessFacts>();
@@ -40,7 +41,8 @@ export class StandInPrograms {
     if (answered !== undefined) return answered;
     if (this.systemd !== undefined && ['cp', 'rm'].includes(program))
       return runCommand(program, args, deadlineMs);
-    const answer = this.programs.get(program) ?? failed(127, 'not found');
+    const answer =
+      this.programs.get(`${program} ${args[0]}`) ?? this.programs.get(program) ?? failed(127, 'not found');
     return Promise.resolve(typeof answer === 'function' ? answer(args) : answer);
   };
 }

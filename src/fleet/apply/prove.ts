@@ -109,26 +109,26 @@ async function probeNow({ host, connection }: Survey, tools: ApplyTools): Promis
   const seen = seenForProbe(facts);
   // Without GPUs that it expects, a probe finds none missing.
   if (seen.kind === 'unknown') throw new FleetError(unreadProblem(host.name, seen.unread));
-  const image = await knownImage(manager, tools);
+  const status = await withImage(manager, tools);
   const engine = createEngine({ agent: session.socketAgent(dockerSocket) });
   return {
     manager,
     facts,
-    probe: await probeHost(engine, probeOptions(host, seen.value, image)),
+    probe: await probeHost(engine, probeOptions(host, seen.value, status, Date.parse(status.at))),
   };
 }
 
 /** After a start, the manager chooses its image once it has checked the GPUs. */
 const choiceMs = 30_000;
 
-/** Returns the manager's image; waits until one is chosen. */
-async function knownImage(
+/** Returns the manager's status; waits until it has chosen an image. */
+async function withImage(
   manager: Pick<ManagerClient, 'status'>,
   { clock, sleep }: Pick<ApplyTools, 'clock' | 'sleep'>,
-): Promise<ManagerStatus['image']> {
+): Promise<ManagerStatus> {
   for (const since = clock.monotonic(); ; await sleep(pollMs)) {
-    const { image } = await manager.status();
-    if (image.state !== 'missing' || clock.monotonic() - since >= choiceMs) return image;
+    const status = await manager.status();
+    if (status.image.state !== 'missing' || clock.monotonic() - since >= choiceMs) return status;
   }
 }
 

@@ -67,8 +67,10 @@ async function observeHost(host: HostSpec, tools: ObserveTools): Promise<Observa
       const seen = valueOf(seenForProbe(facts));
       if (seen?.dockerRuns !== true) return { ...read, isProbeSkipped: true };
       emit({ kind: 'host-state', host: name, state: 'proving' });
-      const image = valueOf(statusOf(facts))?.image;
-      const options = { ...probeOptions(host, seen, image), deadlineMs: tools.probe.deadlineMs };
+      const options = {
+        ...probeOptions(host, seen, valueOf(statusOf(facts)), facts.time ?? tools.clock.wall()),
+        deadlineMs: tools.probe.deadlineMs,
+      };
       return { ...read, probe: await probe(session, options) };
     } finally {
       await session.close();

@@ -53,7 +53,9 @@ export interface SlotDetail {
 }
 
 /** A GPU or MIG device of a slot. */
-export interface GpuDetail extends Partial<Omit<GpuStatus, 'uuid' | 'mig' | 'computeCapability'>> {
+export interface GpuDetail extends Partial<
+  Omit<GpuStatus, 'uuid' | 'mig' | 'computeCapability' | 'computeMode'>
+> {
   readonly uuid: string;
   /** Why values are absent; absent: all are known. */
   readonly unknown?: string;
@@ -188,7 +190,7 @@ const loads = ['temperatureC', 'memoryUsedMiB', 'memoryTotalMiB', 'utilizationPe
 function gpuDetail(uuid: string, { gpus, why }: GpusSeen): GpuDetail {
   const board = gpus.find((gpu) => gpu.uuid === uuid || gpu.mig?.some((device) => device.uuid === uuid));
   if (board === undefined) return { uuid, unknown: why };
-  const { mig, computeCapability: _, ...ofBoard } = board;
+  const { mig, computeCapability: _, computeMode: __, ...ofBoard } = board;
   const device = mig?.find((each) => each.uuid === uuid);
   const detail = device === undefined ? ofBoard : migDetail(ofBoard, device);
   const absent = loads.filter((load) => detail[load] === undefined);

@@ -71,7 +71,7 @@ function findingsOf(
   { code, output }: { readonly code: number; readonly output: string },
   mustHave: boolean,
 ): readonly Finding[] {
-  if (links.length > 0 || !mustHave) return checkNvlinks(links);
+  if (links.length > 0 || !mustHave || (code === 0 && output.trim() === '')) return checkNvlinks(links);
   const line = foreignLine(output.trim().split('\n').at(-1) ?? '', 100);
   return [unknownLinks(`nvidia-smi nvlink --status exits with ${code}${line === '' ? '' : `: ${line}`}`)];
 }

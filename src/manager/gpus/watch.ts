@@ -2,7 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { FleetError } from '../../shared/base/errors.ts';
 import type { HostRoot } from '../../shared/base/host-root.ts';
+import type { Answered } from '../../shared/base/reading.ts';
 import { type Checkup, conclude, uuidOf } from '../../shared/health/checkup.ts';
+import { isDifference, type Side } from '../../shared/health/both-sides.ts';
 import { gpuRules, type Rule } from '../../shared/health/gpu-rules.ts';
 import { normalizeBusId } from '../../shared/health/gpu.ts';
 import { isOfKernelLog } from '../../shared/health/kernel-events.ts';
@@ -182,9 +184,10 @@ export class GpuWatch {
         images,
         cdiSpec,
         expected: { pci: check.pci, ignored: check.ignored },
+        hostSide: hostSide(check),
       }),
     );
-    const bad = findings.filter(({ severity }) => severity === 'fail');
+    const bad = findings.filter((finding) => finding.severity === 'fail' || isDifference(finding));
     // A failure counts the second time: one probe during a restart of Docker must not stop a host.
     const repeated = bad.filter(({ code }) => this.#unconfirmed.some((earlier) => earlier.code === code));
     this.#containerFindings = repeated.filter(isAboutGpus);
@@ -199,6 +202,12 @@ export class GpuWatch {
   probeSoon(): void {
     this.#probeAt = Number.NEGATIVE_INFINITY;
   }
+}
+
+/** Returns what nvidia-smi shows on the host now: earlier values are not compared with a container. */
+function hostSide({ checkup: { report } }: HostCheck): Answered<Side> {
+  if (report === undefined) return { kind: 'unknown', why: 'nvidia-smi gave no report' };
+  return { kind: 'value', value: report };
 }
 
 /** True for a finding about GPUs, not about the engine or the image. */

@@ -180,6 +180,7 @@ function healthStatus(check: HostCheck | undefined, shortfalls: readonly Finding
     state: verdict.state === 'unreachable' || verdict.state === 'off' ? 'unknown' : verdict.state,
     checkedAt: check.at,
     ...defined({
+      driverVersion: report?.driverVersion || undefined,
       cudaVersion: report?.cudaVersion,
       gpus: report?.gpus.map(gpuStatus),
     }),

@@ -198,6 +198,8 @@ export interface GpuStatus {
   readonly uuid: string;
   readonly name: string;
   readonly computeCapability?: string;
+  /** `Default`, `Exclusive_Process`, … */
+  readonly computeMode?: string;
   readonly temperatureC?: number;
   readonly memoryUsedMiB?: number;
   readonly memoryTotalMiB?: number;
@@ -214,6 +216,8 @@ export interface GpuStatus {
 export interface HostHealth {
   readonly state: 'healthy' | 'degraded' | 'failed' | 'hung' | 'unknown';
   readonly checkedAt?: string;
+  /** Absent: the manager is of an earlier version, or nvidia-smi does not answer. */
+  readonly driverVersion?: string;
   /** The highest CUDA version of the driver. */
   readonly cudaVersion?: string;
   /** The GPUs of nvidia-smi, in its order. */
@@ -250,6 +254,7 @@ const gpu = z.looseObject({
   uuid: text,
   name: text,
   computeCapability: text.optional(),
+  computeMode: text.optional(),
   temperatureC: number,
   ...memory,
   utilizationPercent: number,
@@ -334,6 +339,7 @@ export const statusSchema = z.looseObject({
   health: z.looseObject({
     state: z.enum(['healthy', 'degraded', 'failed', 'hung', 'unknown']),
     checkedAt: text.optional(),
+    driverVersion: text.optional(),
     cudaVersion: text.optional(),
     gpus: z.array(gpu).optional(),
     findings: z.array(

@@ -22,6 +22,7 @@ export function gpuStatus(gpu: GpuReport): GpuStatus {
     name,
     ...defined({
       computeCapability,
+      computeMode: gpu.computeMode,
       temperatureC: gpu.thermal.gpuC,
       memoryUsedMiB,
       memoryTotalMiB,

@@ -1,7 +1,9 @@
 import { FleetError } from '../base/errors.ts';
+import type { Answered } from '../base/reading.ts';
 import { Labels } from '../contract/paths.ts';
 import type { Engine, OwnContainer } from '../engine/engine.ts';
 import { helperLabels, isOverdue } from '../engine/helpers.ts';
+import { compareSides, type Side } from './both-sides.ts';
 import { withCuda } from './cuda.ts';
 import { type Checkup, conclude, examine, examineWithoutGpus, type Expectation } from './checkup.ts';
 import { deviceRequests, gpuPath } from './device-request.ts';
@@ -22,6 +24,8 @@ export interface ProbeOptions {
   /** The host has a CDI specification for nvidia.com/gpu. */
   readonly cdiSpec: boolean;
   readonly expected: Expectation;
+  /** What nvidia-smi shows on the host, which is compared with the container. */
+  readonly hostSide: Answered<Side>;
   /** Milliseconds for the container, from its creation to its exit; default 60,000: eight cold GPUs take half of that. */
   readonly deadlineMs?: number;
 }
@@ -75,11 +79,19 @@ async function probeOn(image: string, engine: Engine, options: ProbeOptions): Pr
         ),
       options.expected.ignored,
     );
-    return examine(answer, 'container', options.expected);
+    return compared(examine(answer, 'container', options.expected), options.hostSide);
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;
     return conclude([engineFinding(error)], undefined);
   }
+}
+
+/** Adds the differences between host and container. */
+function compared({ findings, report }: Checkup, host: Answered<Side>): Checkup {
+  const why = 'nvidia-smi gave no report';
+  const container =
+    report === undefined ? ({ kind: 'unknown', why } as const) : ({ kind: 'value', value: report } as const);
+  return conclude([...findings, ...compareSides(host, container)], report);
 }
 
 /**

@@ -57,6 +57,11 @@ function xml_processes(i,   k, part) {
   }
   close_(2, "processes")
 }
+function nvlinks(i,   k) {
+  printf "GPU %d: %s (UUID: %s)\n", i, gpu[i, "name"], gpu[i, "uuid"]
+  if (gpu[i, "name"] !~ /SXM|HBM3|H200$|B200/) { print "Device does not have or support Nvlink"; return }
+  for (k = 0; k < 18; k++) printf "\t Link %d: %s\n", k, k == 0 && bad(i, "nvlink") ? "<inactive>" : "26.562 GB/s"
+}
 function util(i) { return bad(i, "busy") ? 100 : 0 }
 
 # Units belong to the value unless the format says nounits; the name alone ends in "?" when it is not a field.
@@ -198,6 +203,7 @@ END {
     printf "Unable to determine the device handle for GPU%d: %s: GPU is lost.  Reboot the system to recover this GPU\n", i, gpu[i, "bus"]
     exit 15
   }
+  if (action == "nvlink") for (i = 0; i < n; i++) nvlinks(i)
   if (action == "list") for (i = 0; i < n; i++) printf "GPU %d: %s (UUID: %s)\n", i, gpu[i, "name"], gpu[i, "uuid"]
   else if (action == "csv") csv()
   else if (action == "apps") apps()

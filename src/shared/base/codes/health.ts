@@ -17,6 +17,22 @@ const ofRules = Object.fromEntries(
 /** Findings about a host's GPUs and driver. */
 export const healthCodes = {
   ...ofRules,
+  'container.compute-mode-differs': [
+    'the compute mode of a GPU is not the same on the host and in a container',
+    'set it again on the host: `nvidia-smi -c DEFAULT`',
+  ],
+  'container.driver-differs': [
+    'the driver version is not the same on the host and in a container',
+    'run `systemctl restart nvidia-cdi-refresh.service`; after an upgrade of the driver, reboot the host',
+  ],
+  'container.gpus-differ': [
+    'a container with all GPUs sees others than the host',
+    'run `systemctl restart nvidia-cdi-refresh.service`, then compare `nvidia-smi -L` on the host with that in a container',
+  ],
+  'container.not-compared': [
+    'a value on the host or in the probe container could not be read, so that they are not compared',
+    'compare `nvidia-smi` on the host with that in a container',
+  ],
   'container.gpu-access': [
     'a container cannot open the GPU devices',
     'recreate the container; then check no-cgroups in /etc/nvidia-container-runtime/config.toml',

@@ -61,6 +61,8 @@ describe('a leftover container of a killed manager', () => {
   });
 });
 
+const hostSide = { kind: 'unknown', why: 'not of these tests' } as const;
+
 test('without a manager the next probe removes it', async () => {
   rig.docker.onStart = ({ id }) => {
     for (const line of listing.split('\n')) rig.docker.say(id, line);
@@ -77,6 +79,7 @@ test('without a manager the next probe removes it', async () => {
     host: 'box',
     images: ['registry.example/agent:1'],
     cdiSpec: false,
+    hostSide,
     expected: { pci: ['0000:83:00.0', '0000:84:00.0'] },
   });
   expect(verdict.state).toBe('healthy');
@@ -96,6 +99,7 @@ test('a probe uses the next image if no container starts on the first', async ()
       host: 'box',
       images,
       cdiSpec: false,
+      hostSide,
       expected,
     });
   const tooNew = 'requirement error: unsatisfied condition: cuda>=13.2';
@@ -114,6 +118,7 @@ describe('a probe whose nvidia-smi hangs in the kernel', () => {
       host: 'box',
       images: ['registry.example/agent:1'],
       cdiSpec: false,
+      hostSide,
       expected: { pci: ['0000:83:00.0'] },
       deadlineMs: 50,
     });

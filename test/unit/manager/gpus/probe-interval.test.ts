@@ -48,7 +48,7 @@ async function host(output: string, code: number) {
   };
   const watch = new GpuWatch(tools as unknown as ConstructorParameters<typeof GpuWatch>[0]);
   await watch.check();
-  return { clock, probes, probe: () => watch.probe(['sha256:image'], true) };
+  return { clock, probes, watch, probe: () => watch.probe(['sha256:image'], true) };
 }
 
 test.each([
@@ -64,4 +64,19 @@ test.each([
   clock.pass(1);
   await probe();
   expect(probes.count).toBe(2);
+});
+
+test('a difference between host and container degrades the host the second time, and stops no slot', async () => {
+  const { clock, probe, watch } = await host(healthy.replace('595.84', '580.95.05'), 0);
+  const found = async () => {
+    await probe();
+    await watch.check();
+    return watch.latest?.checkup;
+  };
+  const codes = (seen: Awaited<ReturnType<typeof found>>) => seen?.findings.map(({ code }) => code);
+  expect(codes(await found())).toEqual([]);
+  clock.pass(minute);
+  const seen = await found();
+  expect(codes(seen)).toEqual(['container.driver-differs']);
+  expect(seen?.verdict.state).toBe('degraded');
 });

@@ -15,6 +15,7 @@ test('a status has the load of a GPU', () => {
   expect(statuses('h200-pair-v13.xml')[0]).toEqual({
     uuid: 'GPU-00000001-0000-4000-8000-000000000001',
     name: 'NVIDIA H200',
+    computeMode: 'Default',
     computeCapability: '9.0',
     temperatureC: 28,
     memoryUsedMiB: 0,
