@@ -20,18 +20,42 @@ export const healthCodes = {
   'container.compute-mode-differs': [
     'the compute mode of a GPU is not the same on the host and in a container',
     'set it again on the host: `nvidia-smi -c DEFAULT`',
+    {
+      title: 'Compute modes differ',
+      when: 'a GPU has another compute mode in the probe container than in the manager’s last check on the host',
+      severity: 'warn',
+      dependsOn: [...driverFaults, 'toolkit.missing'],
+    },
   ],
   'container.driver-differs': [
     'the driver version is not the same on the host and in a container',
     'run `systemctl restart nvidia-cdi-refresh.service`; after an upgrade of the driver, reboot the host',
+    {
+      title: 'Container has another driver version',
+      when: 'the probe container has another driver version than the manager’s last check on the host',
+      severity: 'warn',
+      dependsOn: [...driverFaults, 'toolkit.missing'],
+    },
   ],
   'container.gpus-differ': [
     'a container with all GPUs sees others than the host',
     'run `systemctl restart nvidia-cdi-refresh.service`, then compare `nvidia-smi -L` on the host with that in a container',
+    {
+      title: 'Container sees other GPUs',
+      when: 'the probe container has another number of GPUs, or other UUIDs, than the manager’s last check on the host',
+      severity: 'warn',
+      dependsOn: [...driverFaults, 'toolkit.missing'],
+    },
   ],
   'container.not-compared': [
     'a value on the host or in the probe container could not be read, so that they are not compared',
     'compare `nvidia-smi` on the host with that in a container',
+    {
+      title: 'Host and container are not compared',
+      when: 'a value was not read on a side, so that it is unknown',
+      severity: 'info',
+      dependsOn: [...driverFaults, 'toolkit.missing'],
+    },
   ],
   'container.gpu-access': [
     'a container cannot open the GPU devices',
