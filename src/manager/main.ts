@@ -13,7 +13,6 @@ import { defined } from '../shared/base/objects.ts';
 import { readerBounds } from '../shared/base/reader-bounds.ts';
 import { sha256 } from '../shared/base/digest.ts';
 import type { Logger } from '../shared/base/log.ts';
-import type { Secret } from '../shared/base/secret.ts';
 import { version } from '../shared/base/version.ts';
 import type { ManagerConfig } from '../shared/contract/config.ts';
 import { HostPaths, unitMarkVariable } from '../shared/contract/paths.ts';
@@ -47,6 +46,7 @@ import { KeyStock } from './registration/keys.ts';
 import { Metrics } from './serve/metrics.ts';
 import { systemdNotifier } from './serve/systemd.ts';
 import { configuration, openState, runPaths, tokenReader } from './start/configuration.ts';
+import { TokenUse } from './start/token-use.ts';
 import { addressReader } from './webhook/post.ts';
 import { trustedCertificates } from './docker/agent-setup.ts';
 
@@ -72,6 +72,7 @@ interface Setup extends Pick<ManagerTools, 'config' | 'clock' | 'log' | 'state' 
   readonly places: ReturnType<typeof runPaths>;
   /** PEM of the site's certificate authority. */
   readonly caPem: string | undefined;
+  readonly machineId: string;
   readonly stop: AbortSignal;
   readonly leave: AbortSignal;
 }
@@ -105,6 +106,7 @@ async function run({ values }: Invocation): Promise<void> {
       metrics,
       places,
       caPem,
+      machineId,
       stop: stop.signal,
       leave: leave.signal,
     }),
@@ -130,10 +132,17 @@ function managerTools({
   metrics,
   places,
   caPem,
+  machineId,
   stop,
   leave,
 }: Setup): ManagerTools {
   const secret = tokenReader(places.tokens, log);
+  const token = new TokenUse({
+    read: secret,
+    installed: tokenReader(places.tokens.slice(0, 1), log),
+    machineId,
+    clock,
+  });
   const docker = createEngine({ socketPath: places.docker });
   const roots = new AgentRoots(places.agents, {
     command: runCommand,
@@ -169,12 +178,13 @@ function managerTools({
       engine: hostEngine,
       agents: new AgentStore(join(places.state, 'agents'), archives, runCommand),
     },
-    azure: azureClient(config, secret, siteFetch(config, caPem), { clock, log, signal: stop }),
+    azure: azureClient(config, token, siteFetch(config, caPem), { clock, log, signal: stop }),
     connect: createTryConnect(networkOf(config, caPem)),
     archives,
     state,
     runStore: new RunStore(join(places.state, 'runs')),
     keys: new KeyStock(2),
+    token,
     secret,
     certificates: () => trustedCertificates(config.proxy, HostPaths.caBundle),
     metrics,
@@ -210,24 +220,26 @@ function siteFetch(config: ManagerConfig, caPem: string | undefined): Fetch {
 
 function azureClient(
   config: ManagerConfig,
-  read: () => Promise<Secret>,
+  token: TokenUse,
   fetch: Fetch,
   tools: { readonly clock: Clock; readonly log: Logger; readonly signal: AbortSignal },
 ) {
   const { credential } = config;
   return createAzureClient({
     organization: config.organization,
-    credential:
+    credential: token.follow(
       credential.kind === 'pat'
-        ? patCredential(read)
+        ? patCredential(token.read, token.accepted)
         : servicePrincipalCredential({
             ...credential,
-            secret: read,
+            secret: token.read,
+            onAccepted: token.accepted,
             fetch,
             clock: tools.clock,
             onPause: (ms) =>
               tools.log.log('info', 'waiting before the next request to Microsoft Entra ID', { ms }),
           }),
+    ),
     ...tools,
     fetch,
     largestAnswer: readerBounds.azureOfManager,

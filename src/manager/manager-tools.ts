@@ -10,6 +10,7 @@ import type { KeyStock } from './registration/keys.ts';
 import type { RunStore } from './runs/run-store.ts';
 import type { Archives } from './machine/archives.ts';
 import type { Metrics } from './serve/metrics.ts';
+import type { TokenUse } from './start/token-use.ts';
 import type { StateStore } from './state.ts';
 
 /** The effects and all parts with state. Only the reconcile loop gets all of them. */
@@ -23,6 +24,8 @@ export interface ManagerTools extends ManagerDeps {
   readonly leaving: AbortSignal;
   readonly runStore: RunStore;
   readonly keys: KeyStock;
+  /** Which token is in use, and which one the server has accepted. */
+  readonly token: TokenUse;
   /** Reads the credential, for config.sh only. */
   readonly secret: () => Promise<Secret>;
   /** Reads all trusted certificates as PEM; undefined for a site without an own certificate authority. */

@@ -173,7 +173,7 @@ export class Manager {
   }
 
   status(loaded: Loaded): ManagerStatus {
-    const { config, state, clock, isolation, azure } = this.#tools;
+    const { config, state, clock, isolation, azure, token } = this.#tools;
     const { pools, gpus, images, janitor, connection } = this.#watches;
     const slots = this.slots();
     const status = managerStatus({
@@ -192,6 +192,7 @@ export class Manager {
       drains: drainsOf(state.value.drain),
       idle: this.idle?.status,
       connection: connection?.status,
+      token: token.status,
       slots: slots.map((slot) => this.#snapshot.status(slot, this.#runs.of(slot))),
       check: gpus.latest,
       shortfalls: [

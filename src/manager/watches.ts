@@ -26,10 +26,11 @@ import type { Slot } from './model.ts';
 import { NotYet, causeOf, isExternal } from './causes.ts';
 import { ConnectionWatch } from './pool/connection.ts';
 import { OwnAgents } from './pool/own-agents.ts';
-import { Pools, TokenRetry } from './pool/watch.ts';
+import { Pools } from './pool/watch.ts';
 import { Sweeper } from './pool/sweeper.ts';
 import { poolIdOf } from './pool/agents.ts';
 import type { ManagerTools } from './manager-tools.ts';
+import { TokenWatch } from './start/token-use.ts';
 import { unscaled } from '../shared/base/clock.ts';
 import { defined } from '../shared/base/objects.ts';
 import type { Subsystem, Subsystems } from './subsystems.ts';
@@ -58,7 +59,7 @@ const imageMs = 20_000;
 const roundMs = 60_000;
 /** How often agents without a slot are looked for in what was read; exported for tests. */
 export const sweepMs = 15_000;
-/** How often the credential's files are read while the server rejects it. */
+/** How often the credential's file is read, to use a new one. */
 const tokenMs = 5_000;
 /** How often a failed write of the state is repeated. */
 const flushMs = 10_000;
@@ -81,7 +82,7 @@ export class Watches {
   readonly #wake: () => void;
   #abilities: EngineAbilities | undefined;
   readonly #sweeper: Sweeper;
-  readonly #tokenRetry: TokenRetry;
+  readonly #tokenWatch: TokenWatch;
   readonly #checkAlarm = new Alarm();
 
   constructor(tools: ManagerTools, places: ImagePaths, wake: () => void) {
@@ -96,7 +97,7 @@ export class Watches {
     this.connection =
       connectivityCheck === 'off' ? undefined : new ConnectionWatch({ ...tools, organization });
     this.#sweeper = new Sweeper(tools, own, this.pools);
-    this.#tokenRetry = new TokenRetry(tools.secret, this.pools);
+    this.#tokenWatch = new TokenWatch(tools.token, this.pools);
     this.images = new Images(tools, wake);
     this.gpus = new GpuWatch(tools);
     this.#nvlinks = new NvlinkWatch(this.gpus.driver, tools.clock);
@@ -167,7 +168,7 @@ export class Watches {
           if (isBack) this.pools.readFailed();
         }),
       ),
-      every('token check', tokenMs, () => this.#tokenRetry.check()),
+      every('token check', tokenMs, () => this.#tokenWatch.check()),
       every('GPU check', checkEveryMs, () => this.#checkGpus(), this.#checkAlarm),
       run('kernel log', (end) => watchKernelLog({ ...this.#tools, signal: end }, () => this.checkSoon())),
       // Apart from the check: a probe that hangs must not delay it.

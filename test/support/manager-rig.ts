@@ -27,7 +27,6 @@ import { type HostEngine, withHostRuns } from '../../src/manager/host-mode/host-
 import { Metrics } from '../../src/manager/serve/metrics.ts';
 import type { KeyStock } from '../../src/manager/registration/keys.ts';
 import { StateStore } from '../../src/manager/state.ts';
-import { tokenReader } from '../../src/manager/start/configuration.ts';
 import { MovedClock } from './clock.ts';
 import { StandInEngine } from './docker/engine.ts';
 import type { StandInContainer } from './docker/state.ts';
@@ -37,7 +36,7 @@ import { killable } from './killable.ts';
 import { printed, StandInPrograms } from './rig-programs.ts';
 import { makeMachine, plugInGpu } from './rig-folders.ts';
 import { sharedKeys } from './shared-keys.ts';
-import { tokenClient } from './token-client.ts';
+import { tokenClient, tokenUse } from './token-client.ts';
 import { webhookTools } from './webhook-tools.ts';
 
 /** Less than a test's own timeout, so that the failure shows the states. */
@@ -180,6 +179,7 @@ export class ManagerRig {
     const state = await StateStore.open(this.#in('state'), 'machine-1');
     const fetch: Fetch = () => Promise.resolve(new Response(this.archive));
     const archives = new Archives({ fetch, clock: this.clock, log: silentLogger, uploads: '/none', state });
+    const token = tokenUse(this.tokenFile, this.clock);
     this.#running = runDaemon(
       this.toolsOf({
         config,
@@ -188,7 +188,8 @@ export class ManagerRig {
         keys: this.keys,
         metrics: new Metrics(),
         helpers: new Helpers(),
-        secret: tokenReader([this.tokenFile], silentLogger),
+        token,
+        secret: token.read,
         certificates: () => Promise.resolve(undefined),
         clock: this.clock,
         root: this.root,
@@ -206,7 +207,7 @@ export class ManagerRig {
           life,
         ),
         host: { engine: this.host, agents: new AgentStore(this.directory, archives, this.command) },
-        azure: killable(tokenClient(config.organization, this.tokenFile, this.clock, signal), life),
+        azure: killable(tokenClient(config.organization, this.tokenFile, this.clock, signal, token), life),
         connect: (url, ended) => this.connect(url, ended),
         archives,
         state,

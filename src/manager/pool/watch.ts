@@ -4,7 +4,6 @@ import { causeOf } from '../causes.ts';
 import { timestamp, unscaled, type Clock } from '../../shared/base/clock.ts';
 import type { Cause, Slot } from '../model.ts';
 import type { ListedAgent, Listing, OwnAgents } from './own-agents.ts';
-import type { Secret } from '../../shared/base/secret.ts';
 
 /** Current and earlier names of a host's agents in a pool. */
 export interface PoolNames {
@@ -318,34 +317,5 @@ export class Pools {
         })),
       ),
     );
-  }
-}
-
-interface RefusingPools {
-  readonly problems: readonly Pick<Cause, 'code'>[];
-  readSoon(): void;
-}
-
-/** Reads pools that refuse the credential again when the credential changes. */
-export class TokenRetry {
-  readonly #read: () => Promise<Secret>;
-  readonly #pools: RefusingPools;
-  /** The refused credential; undefined: none, or it could not be read. */
-  #refused: Secret | undefined;
-  #isRefused = false;
-
-  constructor(read: () => Promise<Secret>, pools: RefusingPools) {
-    this.#read = read;
-    this.#pools = pools;
-  }
-
-  /** Checks for a new credential while the current one is refused. Never rejects. */
-  async check(): Promise<void> {
-    const was = this.#isRefused;
-    this.#isRefused = this.#pools.problems.some(({ code }) => code === 'azure.auth');
-    if (!this.#isRefused) return;
-    const now = await this.#read().catch(() => undefined);
-    if (was && now !== undefined && now.reveal() !== this.#refused?.reveal()) this.#pools.readSoon();
-    this.#refused = now;
   }
 }

@@ -13,6 +13,7 @@ import type {
   ManagerStatus,
   PoolStatus,
   SlotStatus,
+  TokenStatus,
 } from '../../shared/contract/status.ts';
 import { sizeOf } from '../../shared/contract/slots.ts';
 import type { HostCheck } from '../gpus/observe.ts';
@@ -227,6 +228,7 @@ export function managerStatus(parts: {
   readonly idle: IdleStatus | undefined;
   /** Undefined: the test is off. */
   readonly connection: ConnectionStatus | undefined;
+  readonly token: TokenStatus;
   readonly slots: readonly SlotStatus[];
   readonly check: HostCheck | undefined;
   /** Configured features that this host does not support, and containers without a slot that cannot be removed. */
@@ -260,6 +262,7 @@ export function managerStatus(parts: {
     drained: parts.drains.some(({ slot }) => slot === undefined),
     drains: parts.drains,
     ...defined({ idle: parts.idle, connection: parts.connection }),
+    token: parts.token,
     slots: parts.slots,
     health: healthStatus(parts.check, parts.shortfalls),
     problems: parts.problems.map(({ code, what, next }) => ({ code, what, next })),

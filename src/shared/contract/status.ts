@@ -48,6 +48,8 @@ export interface ManagerStatus {
   readonly idle?: IdleStatus;
   /** The connection test to the organization's server; absent: off, or the manager is of an earlier version. */
   readonly connection?: ConnectionStatus;
+  /** The token that the server accepts; absent: the manager is of an earlier version. */
+  readonly token?: TokenStatus;
   readonly slots: readonly SlotStatus[];
   readonly health: HostHealth;
   /** Problems that stop everything, with the next action: a bad credential, no Docker, … */
@@ -70,6 +72,13 @@ export interface ConnectionStatus {
   readonly failingSince?: string;
   /** Why the last test failed; absent: it succeeded. */
   readonly why?: string;
+}
+
+export interface TokenStatus {
+  /** `sha256(MACHINE-ID:TOKEN)` of the token, or client secret, that the server accepted last; absent: none since the start. */
+  readonly accepted?: string;
+  /** ISO 8601: when the server accepted it for the first time. */
+  readonly since?: string;
 }
 
 /** The files that a manager was started with; the files on the disk may be newer. */
@@ -311,6 +320,7 @@ export const statusSchema = z.looseObject({
       why: text.optional(),
     })
     .optional(),
+  token: z.looseObject({ accepted: text.optional(), since: text.optional() }).optional(),
   slots: z.array(
     z.looseObject({
       slot: text,

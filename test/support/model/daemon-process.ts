@@ -19,6 +19,7 @@ import { RunStore } from '../../../src/manager/runs/run-store.ts';
 import { ask } from '../../../src/manager/serve/control.ts';
 import { Metrics } from '../../../src/manager/serve/metrics.ts';
 import type { DrainEntries } from '../../../src/manager/slots/drains.ts';
+import { TokenUse } from '../../../src/manager/start/token-use.ts';
 import { StateStore } from '../../../src/manager/state.ts';
 import { hostRuns } from '../host-runs.ts';
 import type { Killable } from './boundary.ts';
@@ -92,6 +93,7 @@ export class DaemonProcess implements Killable {
     onState(state.value.drain);
     const host = hostRuns(at('/state'), command, engine, clock);
     const { signal } = this.#stop;
+    const secret = async () => new Secret('secret');
     await runDaemon(
       {
         config,
@@ -112,7 +114,8 @@ export class DaemonProcess implements Killable {
         archives: { digest: async () => 'sha256' },
         runStore: new RunStore(at('/state/runs')),
         keys: { take: async () => keyOf(await newKey()) } as unknown as KeyStock,
-        secret: async () => new Secret('secret'),
+        token: new TokenUse({ read: secret, installed: secret, machineId: 'machine-1', clock }),
+        secret,
         certificates: async () => undefined,
         metrics: new Metrics(),
         helpers: new Helpers(),

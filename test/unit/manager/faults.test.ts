@@ -1,7 +1,8 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { generateAgentKey } from '../../../src/shared/azure/keys.ts';
+import { sha256 } from '../../../src/shared/base/digest.ts';
 import { newAgent } from '../practice/azure/server.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 import { fault } from '../../support/fault.ts';
@@ -70,6 +71,26 @@ describe('faults', () => {
       await expect.poll(async () => (await rig.status()).problems.length).toBe(0);
     },
   );
+
+  test('a replaced token is used and reported within seconds; jobs and agents continue', async () => {
+    await rig.start();
+    await rig.until('idle');
+    const accepted = async () => (await rig.status()).token?.accepted;
+    expect(await accepted()).toBe(sha256('machine-1:good-token'));
+    rig.beginJob('box-0');
+    await expect.poll(async () => (await rig.slot('0')).state).toBe('busy');
+    const before = names();
+    writeFileSync(join(rig.docker.directory, 'accepted'), 'good-token\nnext-token\n');
+    writeFileSync(rig.tokenFile, 'next-token\n');
+    await expect.poll(accepted).toBe(sha256('machine-1:next-token'));
+    // The old one is revoked.
+    writeFileSync(join(rig.docker.directory, 'accepted'), 'next-token\n');
+    expect((await rig.slot('0')).state).toBe('busy');
+    expect(names()).toEqual(before);
+    rig.endJob('box-0');
+    await rig.until('idle');
+    expect((await rig.status()).problems).toEqual([]);
+  });
 
   test('a missing pool is reported, and found once it exists', async () => {
     await rig.start({ pool: 'typo' });

@@ -73,12 +73,7 @@ const cases: Readonly<Record<Subsystem, Case>> = {
   'power-off': { call: ['presence'], config: { idle: { afterS: 86_400, run: 'poweroff' } } },
   'run records': { call: ['runStore', 'forget'] },
   'state file': { call: ['state', 'flush'] },
-  'token check': {
-    call: ['secret'],
-    late: true,
-    once: () => rig.control.setToken('expired').then(readPools),
-    undo: () => rig.control.setToken('valid'),
-  },
+  'token check': { call: ['token', 'onDisk'] },
   webhook: { call: ['webhook', 'address'], config: { webhook: { offlineS: 1, queueWaitS: 1800 } } },
 };
 

@@ -14,18 +14,27 @@ export interface Credential {
   authorization(signal: AbortSignal): Promise<Secret>;
   /** Discards the last value after the server refused it. Returns false when there is no way to get another. */
   renew(): boolean;
+  /** Called with the header of a request that the server accepted. */
+  accepted(header: Secret): void;
 }
 
+/** Called with the secret of each request that the server accepted. */
+type OnAccepted = (secret: Secret) => void;
+
 /** Returns the credential of a personal access token. A function is called again after a refusal, to pick up a replaced token. */
-export function patCredential(token: Secret | (() => Promise<Secret>)): Credential {
+export function patCredential(token: Secret | (() => Promise<Secret>), onAccepted?: OnAccepted): Credential {
   const read = typeof token === 'function' ? token : () => Promise.resolve(token);
+  const sources = new WeakMap<Secret, Secret>();
   let current: Promise<Secret> | undefined;
   return {
     kind: 'pat',
     authorization: async () => {
       current ??= read();
       try {
-        return new Secret(`Basic ${Buffer.from(`:${(await current).reveal().trim()}`).toString('base64')}`);
+        const secret = await current;
+        const header = new Secret(`Basic ${Buffer.from(`:${secret.reveal().trim()}`).toString('base64')}`);
+        sources.set(header, secret);
+        return header;
       } catch (error) {
         current = undefined;
         throw error;
@@ -35,7 +44,17 @@ export function patCredential(token: Secret | (() => Promise<Secret>)): Credenti
       current = undefined;
       return typeof token === 'function';
     },
+    accepted: (header) => reportSource(sources, header, onAccepted),
   };
+}
+
+function reportSource(
+  sources: WeakMap<Secret, Secret>,
+  header: Secret,
+  onAccepted: OnAccepted | undefined,
+): void {
+  const secret = sources.get(header);
+  if (secret !== undefined) onAccepted?.(secret);
 }
 
 /** A token is renewed this long before it expires, so that no request starts with one that is about to expire. */
@@ -44,10 +63,14 @@ const renewBeforeMs = 5 * 60_000;
 /** Returns the credential of a service principal with a client secret: short-lived tokens, cached until shortly before they expire. */
 export function servicePrincipalCredential(principal: ServicePrincipal): Credential {
   let current: Promise<{ readonly header: Secret; readonly until: number }> | undefined;
+  const sources = new WeakMap<Secret, Secret>();
   const fresh = async (signal: AbortSignal) => {
-    const token = await requestToken(principal, signal);
+    const secret = typeof principal.secret === 'function' ? await principal.secret() : principal.secret;
+    const token = await requestToken({ ...principal, secret }, signal);
+    const header = new Secret(`Bearer ${token.value.reveal()}`);
+    sources.set(header, secret);
     return {
-      header: new Secret(`Bearer ${token.value.reveal()}`),
+      header,
       until: principal.clock.monotonic() + token.expiresInMs - renewBeforeMs,
     };
   };
@@ -67,6 +90,7 @@ export function servicePrincipalCredential(principal: ServicePrincipal): Credent
       current = undefined;
       return true;
     },
+    accepted: (header) => reportSource(sources, header, principal.onAccepted),
   };
 }
 
@@ -80,6 +104,7 @@ export interface ServicePrincipal {
   readonly authority?: string;
   /** Called before a pause that a person would notice, in unscaled milliseconds. */
   readonly onPause?: (ms: number) => void;
+  readonly onAccepted?: OnAccepted;
 }
 
 export interface EntraToken {

@@ -3,6 +3,7 @@ import { FleetError } from '../../base/errors.ts';
 import { foreignLines, foreignValue } from '../../base/foreign-text.ts';
 import type { Logger } from '../../base/log.ts';
 import { type JsonBound, readerBounds } from '../../base/reader-bounds.ts';
+import type { Secret } from '../../base/secret.ts';
 import {
   TooLong,
   jsonWithin,
@@ -107,12 +108,13 @@ export function createRest(options: RestOptions): Rest {
     await wait(ms);
   };
 
-  const attempt = async (call: Call): Promise<Answer> => {
+  const attempt = async (call: Call): Promise<{ readonly answer: Answer; readonly header: Secret }> => {
     // A call that is repeated has waited as its own answer said.
     const requested = notBefore.by === call ? 0 : unscaled(clock, notBefore.at - clock.monotonic());
     if (requested > longestPauseMs) throw pauseTooLong(requested, call);
     await pauseFor(requested);
-    return await exchange(options, call);
+    const header = await options.credential.authorization(signal);
+    return { answer: await exchange(options, call, header), header };
   };
 
   /** Makes one attempt. Returns the value, or the error and the pause before the next attempt. */
@@ -120,9 +122,11 @@ export function createRest(options: RestOptions): Rest {
     let answer: Answer | undefined;
     let failure: AzureError | undefined;
     try {
-      answer = await attempt(call);
+      const done = await attempt(call);
+      answer = done.answer;
       heed(answer, call);
       failure = failureOf(answer, call, options.organization);
+      if (failure === undefined) options.credential.accepted(done.header);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof FleetError) throw error;
@@ -158,13 +162,13 @@ export function createRest(options: RestOptions): Rest {
 }
 
 /** Sends one request and reads its whole answer. */
-async function exchange(options: RestOptions, call: Call): Promise<Answer> {
+async function exchange(options: RestOptions, call: Call, header: Secret): Promise<Answer> {
   const { signal, clock, fetch: send = globalThis.fetch } = options;
   const started = clock.monotonic();
   const response = await send(urlOf(options.organization, call), {
     method: call.method,
     headers: {
-      authorization: (await options.credential.authorization(signal)).reveal(),
+      authorization: header.reveal(),
       accept: 'application/json',
       'user-agent': options.userAgent ?? 'azp-fleet',
       'x-tfs-fedauthredirect': 'Suppress',
