@@ -1,7 +1,9 @@
-// The JSON Schemas of `--json` in schemas/: of status, plan, version and inventory list. `npm run schema` writes them.
+// The JSON Schemas of `--json` in schemas/: of status, plan, version, token rotate and inventory list. `npm run schema` writes them.
 import * as z from 'zod';
 
 import type { PoolQueue } from '../src/fleet/status/collect.ts';
+import type { RotationEnd } from '../src/cli/render/rotation.ts';
+import type { HostOutcome } from '../src/fleet/apply/outcome.ts';
 import type { GpuDetail, HostDetail, SlotDetail } from '../src/fleet/status/detail.ts';
 import type { JobsView, StatusRow } from '../src/fleet/status/row.ts';
 import { planSchema } from '../src/fleet/plan/read-plan.ts';
@@ -191,6 +193,38 @@ const inventoryHost = z.looseObject({
 
 const plan = planSchema.shape;
 
+const interruption = z.union([
+  z.object({ during: z.literal('drain') }),
+  z.object({
+    during: z.literal('change'),
+    title: text,
+    continues: z.boolean().describe('On the host, without the run'),
+    unit: text.optional(),
+  }),
+  z.object({ during: z.literal('proof') }),
+]);
+
+const outcome = z.object({
+  host: text,
+  state: z.enum(['ok', 'changed', 'failed', 'unreachable', 'skipped']),
+  changes: count,
+  untouched: z.literal(true).describe('It failed before any change was begun').optional(),
+  problem: problem.optional(),
+  verdict: verdict.optional(),
+  interrupted: interruption.optional(),
+} satisfies Members<HostOutcome>);
+
+const rotation = z.object({
+  kind: z.enum(['pat', 'service-principal']),
+  source: text.describe('Where the inventory takes the token from'),
+  page: text.describe('Where the earlier token is revoked'),
+  replaced: count,
+  proven: count.describe('Hosts from which Azure DevOps has accepted the token'),
+  left: texts.describe('Hosts of the run that do not use it, or of which that is unknown'),
+  outside: texts.describe('Hosts of the inventory that the run did not include'),
+  finish: nullable(text).describe('The command that finishes the rotation; null: every host uses the token'),
+} satisfies Members<RotationEnd & { readonly finish: string | null }>);
+
 /** The own members of each command; a failed command has none. */
 const outputs = {
   status: {
@@ -214,6 +248,11 @@ const outputs = {
     arch: text,
     hostsNode: text,
     lines: nullable(z.array(releaseLine)),
+  },
+  'token rotate': {
+    plan: planSchema,
+    hosts: z.array(outcome),
+    token: rotation.describe('Absent if nothing was applied').optional(),
   },
   'inventory list': { hosts: z.array(inventoryHost) },
 };

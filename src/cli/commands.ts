@@ -349,6 +349,21 @@ const fleetCommands: readonly CommandSpec[] = [
     load: async () => (await import('./commands/reboot.ts')).run,
   },
   {
+    name: 'token rotate',
+    group: 'Change',
+    summary: 'give hosts a new token without a restart, and prove that it is used',
+    description:
+      'Put the new token where the inventory points, then run this. It checks the rights of the token before any host gets it, replaces it on one host, waits until Azure DevOps has accepted it from there, and continues with all others. Agents and jobs continue. It names the hosts that are left, and what to revoke.',
+    positionals: '[hosts...]',
+    options: [{ flags: '--dry-run', description: 'stop after the plan' }, parallel, breakLock],
+    examples: [
+      ['azp-fleet token rotate', 'all hosts, one first'],
+      ['azp-fleet token rotate h200-1', 'a host that was off before'],
+    ],
+    json: ['plan', 'hosts', 'token'],
+    load: async () => (await import('./commands/token.ts')).runRotate,
+  },
+  {
     name: 'remove',
     group: 'Change',
     summary: 'remove azp-fleet from hosts, and nothing else',

@@ -33,7 +33,7 @@ import { engineSuite } from '../unit/fleet/steps/docker/engine-cases.ts';
 import { loadSuite } from '../unit/fleet/steps/driver/load-cases.ts';
 import { fetchSuite } from '../unit/fleet/steps/driver/runfile-fetch-cases.ts';
 import { runfileSuite } from '../unit/fleet/steps/driver/runfile-scripts-cases.ts';
-import { fetchRuntimeSuite, managerSuite } from '../unit/fleet/steps/manager/scripts-cases.ts';
+import { fetchRuntimeSuite, managerSuite, tokenSuite } from '../unit/fleet/steps/manager/scripts-cases.ts';
 import { broughtSuite } from '../unit/fleet/steps/bundle/brought-cases.ts';
 import { removeSuite } from '../unit/fleet/steps/remove/scripts-cases.ts';
 import { cdiSuite } from '../unit/fleet/steps/toolkit/cdi-cases.ts';
@@ -66,6 +66,7 @@ export const suites: readonly ScriptSuite[] = [
   broughtSuite,
   managerSuite,
   fetchRuntimeSuite,
+  tokenSuite,
   startChangeSuite,
   followChangeSuite,
   lockSuite,

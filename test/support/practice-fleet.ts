@@ -39,6 +39,7 @@ const gpu = (uuid: string, load: Partial<GpuStatus>): GpuStatus => ({
 });
 
 const h200: ManagerStatus = managerStatus({
+  token: {},
   at,
   protocol: 1,
   host: 'h200-1',

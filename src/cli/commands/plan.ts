@@ -34,6 +34,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     });
     const problems = [
       ...distinct(blocked),
+      ...survey.lackedRights,
       ...refusedTakeOvers(survey.held),
       ...problemsAmong(survey.failures),
     ];

@@ -58,7 +58,8 @@ export async function changeHosts<Found extends AnySurvey>(
   if (!options.flag('json')) showPlan(context, input, plan, found);
   if (options.flag('dryRun')) {
     await closeAll(found);
-    return dryResult(input, plan, found.failures, changes.beside?.() ?? []);
+    const beside = [...(changes.beside?.() ?? []), ...(found.lackedRights ?? [])];
+    return dryResult(input, plan, found.failures, beside);
   }
   const asks = hasChanges(plan) && !options.flag('yes') && changes.isConfirmedSeparately?.(plan) !== true;
   if (asks && !(await confirm(context, changes.question(changedPlaces(plan)), changes.unasked))) {

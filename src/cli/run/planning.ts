@@ -115,8 +115,11 @@ export async function openPlanning(
     plan: (facts, host, answers) =>
       withSharedTexts(planHost(facts, desired(host), how(facts, host), answers), texts),
     question: (facts, host, known) => questionFor(facts, desired(host), how(facts, host), known),
-    checkToken: async (hosts) =>
-      hosts.some(getsToken) ? findTokenGaps(open.azure, open.permissions, hosts) : new Map(),
+    checkToken: async (hosts) => {
+      const isNew = hosts.some(getsToken);
+      const holder = isNew ? 'none' : 'hosts';
+      return { gaps: await findTokenGaps(open.azure, open.permissions, hosts, holder), isNew };
+    },
     credential,
     ...defined({ registries }),
     webhooks,

@@ -43,13 +43,10 @@ export interface ApplyTools extends HostTools {
    * manager; a plan without them is not applied.
    */
   readonly plan: (facts: GatheredFacts, host: HostSpec, said?: Simulated) => HostPlan;
-  /**
-   * Returns pool → why agents could not be registered there, if one of these hosts would get another token. Absent: no token, or it
-   * was tried.
-   */
+  /** Checks the rights of the token in the pools of these hosts. Absent: no token, or it was tried. */
   readonly checkToken?: (
     hosts: readonly { readonly host: HostSpec; readonly facts: GatheredFacts }[],
-  ) => Promise<ReadonlyMap<string, Problem>>;
+  ) => Promise<TokenRights>;
   /** Creates the host's pools that were announced without a name, before its manager starts. Absent: no Azure DevOps. */
   readonly poolsReady?: (host: HostSpec, facts: GatheredFacts) => Promise<void>;
   /** Jobs on agents that the plan removes: while there are any, nothing is changed. Absent: they do not matter. */
@@ -70,6 +67,13 @@ export interface ApplyTools extends HostTools {
   readonly registries?: Secret;
   /** By host, the text of /etc/azp-fleet/webhook; never part of a plan. */
   readonly webhooks?: ReadonlyMap<string, Secret>;
+}
+
+export interface TokenRights {
+  /** Pool → why agents could not be registered there. */
+  readonly gaps: ReadonlyMap<string, Problem>;
+  /** One of the hosts would get another token. */
+  readonly isNew: boolean;
 }
 
 /** Jobs that Azure DevOps counts on agents that a plan removes. */

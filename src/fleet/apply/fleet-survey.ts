@@ -17,7 +17,7 @@ import { needsDrain } from '../plan/refine.ts';
 import { leftDrained } from '../plan/wave-fleet.ts';
 import { knownPools, laterPools } from '../steps/pool-names.ts';
 import type { AgentsIn, PoolAgents } from '../verdict/host-view.ts';
-import type { ApplyTools } from './apply-tools.ts';
+import type { ApplyTools, TokenRights } from './apply-tools.ts';
 import { findHeldNames } from './held-names.ts';
 import { distinct, planFleetPools, type PoolsPlan } from './pools.ts';
 import {
@@ -36,10 +36,12 @@ export interface FleetSurvey extends HostsSurvey {
   readonly held: readonly HeldNames[];
   /** The server's view of the agents that may be removed. */
   readonly agentsIn: AgentsIn;
+  /** Rights that the token on the hosts lacks. */
+  readonly lackedRights: readonly Problem[];
 }
 
 /** A survey with the pools, or of a command that needs none. */
-export type AnySurvey = HostsSurvey & Partial<Pick<FleetSurvey, 'pools' | 'held'>>;
+export type AnySurvey = HostsSurvey & Partial<Pick<FleetSurvey, 'pools' | 'held' | 'lackedRights'>>;
 
 interface SurveyOptions extends ReachOptions {
   /** Called with the pools that cannot be used, before any host is planned. */
@@ -66,8 +68,12 @@ export async function surveyFleet(
     named.filter((name) => !plain.includes(name)),
     fleet.projects,
   );
-  const { held, ...names } = await findHeldNames(client, reached, tools.clock);
-  const refused = (await tools.checkToken?.(reached)) ?? new Map<string, Problem>();
+  const [{ held, ...names }, rights = noGaps] = await Promise.all([
+    findHeldNames(client, reached, tools.clock),
+    reached.length === 0 ? undefined : tools.checkToken?.(reached),
+  ]);
+  const refused = rights.isNew ? rights.gaps : noGaps.gaps;
+  const lackedRights = rights.isNew ? [] : lackedIn(rights.gaps);
   const pools = {
     changes: [
       ...first.changes,
@@ -78,11 +84,18 @@ export async function surveyFleet(
     blocked: new Map([...refused, ...names.blocked, ...first.blocked, ...rest.blocked]),
   };
   options.onPools(pools);
-  for (const problem of [...distinct(pools.blocked), ...refusedTakeOvers(held)])
+  for (const problem of [...distinct(pools.blocked), ...lackedRights, ...refusedTakeOvers(held)])
     tools.emit({ kind: 'problem', problem });
   const planned = await planReached(results, tools);
   const agentsIn = await agentsToLose(planned.hosts, client, tools.command);
-  return { ...planned, pools, held, agentsIn };
+  return { ...planned, pools, held, agentsIn, lackedRights };
+}
+
+const noGaps: TokenRights = { gaps: new Map(), isNew: false };
+
+/** Returns the lacked rights of a token that the hosts have. Other problems are those of its pools. */
+function lackedIn(gaps: TokenRights['gaps']): readonly Problem[] {
+  return distinct(gaps).filter(({ code }) => code === 'azure.permission');
 }
 
 /** Returns pool patterns that need an installed driver → hosts. */

@@ -149,36 +149,49 @@ export async function findTokenGaps(
   client: Pick<AzureClient, 'listPools'>,
   permissions: Pick<TokenPermissions, 'managedPools' | 'mayWritePools'>,
   hosts: readonly Pick<Reached, 'host' | 'facts'>[],
+  holder: TokenHolder = 'none',
 ): Promise<ReadonlyMap<string, Problem>> {
   const pools = new Set(hosts.flatMap(({ host, facts }) => [...poolsOf(host), ...knownPools(host, facts)]));
   const ofAll = (problem: Problem) => new Map([...pools].map((pool) => [pool, problem]));
   try {
-    if ((await permissions.mayWritePools()) === false) return ofAll(readOnly);
+    // Rejects with the reason if the token is not valid at all: a write is refused like one beyond the scope.
     const managed = await permissions.managedPools();
+    if ((await permissions.mayWritePools()) === false) return ofAll(readOnly(holder));
     const existing = await client.listPools();
     const isIn = (names: readonly string[], pool: string): boolean =>
       names.some((name) => name.toLowerCase() === pool.toLowerCase());
     const names = existing.map(({ name }) => name);
     const foreign = [...pools].filter((pool) => isIn(names, pool) && !isIn(managed, pool));
-    return new Map(foreign.map((pool) => [pool, notAdministered(pool)]));
+    return new Map(foreign.map((pool) => [pool, notAdministered(pool, holder)]));
   } catch (error) {
     return ofAll(problemOf(error));
   }
 }
 
-const readOnly: Problem = {
-  code: 'azure.permission',
-  step: 'pool',
-  what: 'the token may not register agents, so no host gets it',
-  expected: 'the scope "Agent Pools (Read & manage)"',
-  next: 'give the token the scope "Agent Pools (Read & manage)", or put one that has it where "token:" of the inventory points, then run again',
+/** Whether the hosts have the token already; `none`: some would get it now. */
+type TokenHolder = 'hosts' | 'none';
+
+const ends: Readonly<Record<TokenHolder, { readonly effect: string; readonly again: string }>> = {
+  none: { effect: 'so no host gets it', again: 'run again' },
+  hosts: { effect: 'and the hosts have it', again: 'run azp-fleet token rotate' },
 };
 
-function notAdministered(pool: string): Problem {
+function readOnly(holder: TokenHolder): Problem {
+  const { effect, again } = ends[holder];
   return {
     code: 'azure.permission',
     step: 'pool',
-    what: `the user of the token does not administer pool ${pool}, so no host gets it`,
+    what: `the token may not register agents, ${effect}`,
+    expected: 'the scope "Agent Pools (Read & manage)"',
+    next: `give the token the scope "Agent Pools (Read & manage)", or put one that has it where "token:" of the inventory points, then ${again}`,
+  };
+}
+
+function notAdministered(pool: string, holder: TokenHolder): Problem {
+  return {
+    code: 'azure.permission',
+    step: 'pool',
+    what: `the user of the token does not administer pool ${pool}, ${ends[holder].effect}`,
     expected: 'the role Administrator of the pool',
     next: `make the user Administrator of the pool (Organization settings > Agent pools > ${pool} > Security), then run again`,
   };

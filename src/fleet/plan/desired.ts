@@ -41,6 +41,8 @@ export function desiredOf(fleet: Fleet, fromCli: FromCli): (host: HostSpec) => D
 }
 
 /** Returns a digest that a host can compute from its file, and that reveals the secret only to a correct guess. */
-function salted(secret: Secret | undefined): ((machineId: string) => string) | undefined {
+export function salted(secret: Secret): (machineId: string) => string;
+export function salted(secret: Secret | undefined): ((machineId: string) => string) | undefined;
+export function salted(secret: Secret | undefined): ((machineId: string) => string) | undefined {
   return secret && ((machineId) => sha256(`${machineId}:${secret.reveal()}`));
 }

@@ -16,8 +16,8 @@ export interface DrainEntry {
   readonly command?: string;
 }
 
-/** The commands whose runs drain hosts. */
-export type DrainCommand = 'provision' | 'reboot' | 'remove';
+/** The commands whose runs change hosts. All but `token rotate` drain them. */
+export type DrainCommand = 'provision' | 'reboot' | 'remove' | 'token rotate';
 
 /** A drain, and what is drained. */
 export interface Drain extends DrainEntry {
@@ -119,8 +119,9 @@ export function drainsOfRuns({ drains }: { readonly drains: readonly Drain[] }):
   return drains.filter(({ run }) => run !== undefined);
 }
 
-/** Tells whether a run of this command resumes a run's drain. One without a command is resumed by all. Pure. */
+/** Tells whether a run of this command resumes a run's drain. One without a command is resumed by all that drain. Pure. */
 export function isResumedBy(command: DrainCommand, drain: DrainEntry): boolean {
+  if (command === 'token rotate') return false;
   return drain.run !== undefined && (drain.command ?? command) === command;
 }
 

@@ -16,6 +16,7 @@ import { followChangeScript, startChangeScript } from '../../../src/fleet/ssh/se
 import { frameScript } from '../../../src/fleet/ssh/session/frames.ts';
 import { lockScript } from '../../../src/fleet/ssh/session/lock.ts';
 import { pipeScript } from '../../../src/fleet/ssh/session/socket-agent.ts';
+import { awaitTokenScript } from '../../../src/fleet/steps/manager/token.ts';
 import { uploadScript } from '../../../src/fleet/ssh/session/upload.ts';
 
 const owner = { who: "ann@o'hara", command: 'azp-fleet provision "a b".yaml', since: '2026-11-21T00:00:00Z' };
@@ -45,6 +46,7 @@ export function fixedScripts(): [string, string][] {
     ['boot id', readBootId],
     ['reboot', rebootScript],
     ['settle', settle],
+    ['waits for a token', awaitTokenScript],
     ['the check of the GPUs', listingScript],
     ['the check of CUDA', withCuda(listingScript)],
     ['the check of each GPU', aloneScript(['0000:18:00.0', '0000:3b:00.0'])],

@@ -25,7 +25,7 @@ function unknownCommands(text: string): readonly string[] {
 
 describe('commands named in texts', () => {
   test('an unknown command is found; a sentence about the program is not', () => {
-    expect(unknownCommands('make one, then: azp-fleet token rotate')).toEqual(['azp-fleet token rotate']);
+    expect(unknownCommands('make one, then: azp-fleet token list')).toEqual(['azp-fleet token list']);
     expect(unknownCommands('`azp-fleet pool rename`')).toEqual(['azp-fleet pool rename']);
     expect(unknownCommands('azp-fleet needs Node; run azp-fleet pool list, or azp-fleet plan')).toEqual([]);
   });

@@ -37,6 +37,7 @@ const chosen: Readonly<Record<string, string>> = {
   plan: 'plan l40s-1 away',
   provision: 'provision --yes h200-1 away',
   reboot: 'reboot --dry-run',
+  'token rotate': 'token rotate --dry-run h200-1 away',
   remove: 'remove --dry-run "*"',
   status: 'status',
   'status, one slot': 'status h200-1/0',

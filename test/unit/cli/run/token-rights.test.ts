@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 
+import { sha256 } from '../../../../src/shared/base/digest.ts';
 import { runCommand } from '../../../support/command.ts';
 import { framesSaid, hostileHost, type HostileHost } from '../../../support/hostile-host.ts';
 import { useFake } from '../../practice/azure/server.ts';
@@ -16,6 +17,7 @@ vi.mock('../../../../src/fleet/artifacts/load.ts', async () => {
 const cwd = mkdtempSync(join(tmpdir(), 'token-rights-'));
 const fake = useFake();
 const machines: HostileHost[] = [];
+let hasToken = false;
 
 beforeAll(async () => {
   const lines: string[] = [];
@@ -26,7 +28,10 @@ beforeAll(async () => {
       docker: 'active\n',
       'docker-info': '{"ServerVersion":"29.1.0"}\n',
     };
-    const machine = await hostileHost({ answer: (script) => framesSaid(script, facts) });
+    const digest = sha256(`of-${name}:good-token`);
+    const answer = (script: string) =>
+      framesSaid(script, hasToken ? { ...facts, manager: `credential ${digest}  -\n` } : facts);
+    const machine = await hostileHost({ answer });
     machines.push(machine);
     lines.push(`  ${name}: { address: 127.0.0.1, port: ${machine.port}, hostKeyPolicy: accept-new }\n`);
   }
@@ -39,7 +44,10 @@ hosts:
 ${lines.join('')}`,
   );
 });
-beforeEach(() => fake.client().ensurePool('gpu-lab'));
+beforeEach(() => {
+  hasToken = false;
+  return fake.client().ensurePool('gpu-lab');
+});
 afterAll(() => {
   for (const machine of machines) machine.close();
   rmSync(cwd, { recursive: true });
@@ -104,6 +112,30 @@ test('a user who does not administer the pool: the message names the pool', asyn
       code: 'azure.permission',
       what: 'the user of the token does not administer pool gpu-lab, so no host gets it',
       next: expect.stringContaining('Organization settings > Agent pools > gpu-lab > Security') as string,
+    }),
+  ]);
+});
+
+test('a token that the hosts have already: its lacked rights are named, and the command that replaces it', async () => {
+  // Each host reports the digest of the inventory's token.
+  hasToken = true;
+  const healthy = await azpFleet('plan');
+  expect(healthy.problems).toEqual([]);
+  await fake.control.setToken('read-only');
+  const { exitCode, problems } = await azpFleet('plan');
+  expect(exitCode).toBe(1);
+  expect(problems).toEqual([
+    expect.objectContaining({
+      code: 'azure.permission',
+      what: 'the token may not register agents, and the hosts have it',
+      next: expect.stringContaining('then run azp-fleet token rotate') as string,
+    }),
+  ]);
+  await fake.control.setToken('valid');
+  await fake.control.deny(['pools.manage']);
+  expect((await azpFleet('provision', '--dry-run')).problems).toEqual([
+    expect.objectContaining({
+      what: 'the user of the token does not administer pool gpu-lab, and the hosts have it',
     }),
   ]);
 });

@@ -228,6 +228,7 @@ describe('a saved plan', () => {
       pools: { changes: [made, { ...made, id: 'pool.create.new' }], blocked: new Map<string, never>() },
       held: [],
       agentsIn: () => undefined,
+      lackedRights: [],
     };
     expect(announcedBy(edited, survey).pools.changes).toEqual([made]);
   });

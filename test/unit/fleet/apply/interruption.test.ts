@@ -55,6 +55,7 @@ async function provision(host: FakeHost): Promise<HostOutcome | undefined> {
     pools: { changes: [], blocked: new Map<string, never>() },
     held: [],
     agentsIn: () => undefined,
+    lackedRights: [],
   };
   const options = {
     exactFacts: false,

@@ -5,6 +5,7 @@ import {
   installScript,
   type ManagerVersion,
 } from '../../../../../src/fleet/steps/manager/version.ts';
+import { awaitTokenScript } from '../../../../../src/fleet/steps/manager/token.ts';
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
@@ -299,6 +300,62 @@ export const managerSuite: ScriptSuite = {
         calls: begun.slice(0, 1),
         files: { [HostPaths.current]: `-> ${folder('new')}` },
       },
+    },
+  ],
+};
+
+const status = '/run/azp-fleet/status.json';
+const accepted = (token: string) => `{"token":{"accepted":"${sha256(`box-1:${token}`)}"},"problems":[]}`;
+const notAccepted = (
+  seen: string,
+) => `failed: Azure DevOps has not accepted the new token from this host's manager
+expected: a request with it within 90 s
+seen: the manager reports ${seen}
+next: run azp-fleet status for the cause, fix it, then run the same command again
+`;
+const ninety = Array.from({ length: 90 }, () => 'sleep 1');
+
+export const tokenSuite: ScriptSuite = {
+  name: 'waiting for the use of a token',
+  given: (host) =>
+    host.file('/etc/machine-id', 'box-1\n').file(HostPaths.token, "it's new").program('sleep', ''),
+  cases: [
+    {
+      name: 'ends at once if the manager uses it',
+      script: awaitTokenScript,
+      given: (host) => host.file(status, accepted("it's new")),
+      after: {},
+    },
+    {
+      name: 'ends once the manager uses it',
+      script: awaitTokenScript,
+      given: (host) =>
+        host
+          .file(status, accepted('old'))
+          .program('sleep', `printf '%s' '${accepted("it's new")}' >${status}`),
+      after: { calls: ['sleep 1'], files: { [status]: `644 ${accepted("it's new")}` } },
+    },
+    {
+      name: 'of a multi-line secret compares what the manager reads',
+      script: awaitTokenScript,
+      given: (host) => host.file(HostPaths.token, 'a\nb\n').file(status, accepted('a\nb')),
+      after: {},
+    },
+    {
+      name: 'fails after its time with the problem of the manager',
+      script: awaitTokenScript,
+      given: (host) =>
+        host.file(
+          status,
+          '{"token":{},"health":{},"problems":[{"code":"azure.unreachable","what":"x"},{"code":"b"}]}',
+        ),
+      after: { code: 1, stderr: notAccepted('azure.unreachable'), calls: ninety },
+    },
+    {
+      name: 'shows nothing of a status that is not one',
+      script: awaitTokenScript,
+      given: (host) => host.file(status, '"problems":[{"code":"$(reboot)"}]'),
+      after: { code: 1, stderr: notAccepted('no problem'), calls: ninety },
     },
   ],
 };

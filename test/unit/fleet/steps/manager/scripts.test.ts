@@ -1,5 +1,6 @@
 import { testSuite } from '../../../../support/scratch/suite-tests.ts';
-import { fetchRuntimeSuite, managerSuite } from './scripts-cases.ts';
+import { fetchRuntimeSuite, managerSuite, tokenSuite } from './scripts-cases.ts';
 
 testSuite(managerSuite);
 testSuite(fetchRuntimeSuite);
+testSuite(tokenSuite);

@@ -1,0 +1,61 @@
+import { quote } from '../../shared/base/shell.ts';
+import { count, wrap } from './lines.ts';
+
+/** Which hosts use the new token after a run, and what to revoke. */
+export interface RotationEnd {
+  readonly kind: 'pat' | 'service-principal';
+  /** Where the inventory takes the token from: `the file ./token`. */
+  readonly source: string;
+  /** The page that lists tokens, to revoke the earlier one. */
+  readonly page: string;
+  /** Number of hosts on which this run replaced the token. */
+  readonly replaced: number;
+  /** Number of hosts from which the server accepted it. */
+  readonly proven: number;
+  /** Hosts of the run that do not use it, or of which that is unknown. */
+  readonly left: readonly string[];
+  /** Hosts of the inventory that the run did not include. */
+  readonly outside: readonly string[];
+}
+
+/** Longest list of hosts in a command, in characters; for more, the command is for all hosts. */
+const longest = 400;
+
+/** Returns the command that finishes the rotation; undefined: every host uses the token. Pure. */
+export function finishing({ left, outside }: Pick<RotationEnd, 'left' | 'outside'>): string | undefined {
+  const names = [...left, ...outside].map(quote).join(' ');
+  if (names === '') return undefined;
+  return names.length > longest ? 'azp-fleet token rotate' : `azp-fleet token rotate ${names}`;
+}
+
+/** Returns the end of the rotation for people. Pure. */
+export function rotationText(end: RotationEnd, width: number): string {
+  const lines = rotationLines(end).flatMap((line) => wrap(line, width, 0, 2));
+  return `\n${lines.join('\n')}\n`;
+}
+
+function rotationLines(end: RotationEnd): readonly string[] {
+  const { kind, source, page, replaced, proven, left, outside } = end;
+  const noun = kind === 'pat' ? 'token' : 'client secret';
+  const finish = finishing(end);
+  if (finish === undefined && replaced === 0)
+    return [
+      `Azure DevOps accepts this ${noun} from ${count(proven, 'host')} already: nothing to replace.`,
+      `To rotate, put a new ${noun} into ${source}, then run it again.`,
+    ];
+  const earlier = `the earlier ${noun}, which ${source} had before`;
+  if (finish === undefined)
+    return [
+      `Azure DevOps has accepted the new ${noun} from every host of the inventory (${proven}).`,
+      `Revoke ${earlier}: ${page}`,
+    ];
+  const open = [
+    ...(left.length === 0 ? [] : [`${count(left.length, 'host')} of this run`]),
+    ...(outside.length === 0 ? [] : [`${count(outside.length, 'host')} outside it`]),
+  ];
+  return [
+    `Azure DevOps has accepted the new ${noun} from ${count(proven, 'host')}, and not from ${open.join(' and ')}.`,
+    `To finish: ${finish}`,
+    `Then revoke ${earlier}: ${page}`,
+  ];
+}
