@@ -99,7 +99,10 @@ export async function runDaemon(
   const signs = new LifeSigns(notifier, clock);
   while (!signal.aborted && !(leaving.aborted && manager.isEmpty)) {
     const end = await manager.pass();
-    messenger.observe(manager.webhookSlots(publish()));
+    const status = publish();
+    const slots = manager.webhookSlots(status);
+    messenger.observe(slots);
+    tools.history.observe(status, slots);
     await signs.after(end, watches.gpus.latest !== undefined, () => summary(manager, loaded));
     await alarm.wait(manager.nextDue() - clock.monotonic());
   }
@@ -111,6 +114,7 @@ export async function runDaemon(
   // A build or a probe may take minutes, longer than the exit may take.
   await Promise.race([running, sleep(exitTimeoutMs, undefined, { ref: false })]);
   publish();
+  await tools.history.write();
   await file.settled();
 }
 

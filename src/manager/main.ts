@@ -41,6 +41,8 @@ import { Archives } from './machine/archives.ts';
 import { AgentStore } from './host-mode/agent-store.ts';
 import { NetworkIsolation } from './docker/network-isolation.ts';
 import { HostEngine, withHostRuns } from './host-mode/host-engine.ts';
+import { History } from './history/history.ts';
+import { Ring } from './history/ring.ts';
 import { readPresence } from './idle/presence.ts';
 import { KeyStock } from './registration/keys.ts';
 import { Metrics } from './serve/metrics.ts';
@@ -68,7 +70,7 @@ async function main(): Promise<void> {
 }
 
 /** What `managerTools` needs; everything else it creates. */
-interface Setup extends Pick<ManagerTools, 'config' | 'clock' | 'log' | 'state' | 'metrics'> {
+interface Setup extends Pick<ManagerTools, 'config' | 'clock' | 'log' | 'state' | 'history' | 'metrics'> {
   readonly places: ReturnType<typeof runPaths>;
   /** PEM of the site's certificate authority. */
   readonly caPem: string | undefined;
@@ -96,6 +98,8 @@ async function run({ values }: Invocation): Promise<void> {
   const state = await openState(values, places.state, machineId);
   if (state.damage !== undefined)
     log.log('warn', 'the state file is damaged or missing; using the previous one', { damage: state.damage });
+  const ring = new Ring(join(places.state, 'history.jsonl'));
+  const history = await History.open({ ring, clock, log }, machineRoot);
   log.log('info', 'azp-fleet-manager starts', { version, host: config.host, pools: poolsOf(config) });
   await runDaemon(
     managerTools({
@@ -103,6 +107,7 @@ async function run({ values }: Invocation): Promise<void> {
       clock,
       log,
       state,
+      history,
       metrics,
       places,
       caPem,
@@ -129,6 +134,7 @@ function managerTools({
   clock,
   log,
   state,
+  history,
   metrics,
   places,
   caPem,
@@ -183,6 +189,7 @@ function managerTools({
     archives,
     state,
     runStore: new RunStore(join(places.state, 'runs')),
+    history,
     keys: new KeyStock(2),
     token,
     secret,

@@ -9,6 +9,7 @@ import type { ReadPresence } from './idle/presence.ts';
 import type { KeyStock } from './registration/keys.ts';
 import type { RunStore } from './runs/run-store.ts';
 import type { Archives } from './machine/archives.ts';
+import type { History } from './history/history.ts';
 import type { Metrics } from './serve/metrics.ts';
 import type { TokenUse } from './start/token-use.ts';
 import type { StateStore } from './state.ts';
@@ -23,6 +24,7 @@ export interface ManagerTools extends ManagerDeps {
   /** Aborted to stop idle agents, too. The daemon exits once no agent is left. */
   readonly leaving: AbortSignal;
   readonly runStore: RunStore;
+  readonly history: History;
   readonly keys: KeyStock;
   /** Which token is in use, and which one the server has accepted. */
   readonly token: TokenUse;

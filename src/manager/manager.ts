@@ -6,6 +6,7 @@ import { Labels } from '../shared/contract/paths.ts';
 import type { ManagerStatus } from '../shared/contract/status.ts';
 import { isUp, type OwnContainer } from '../shared/engine/engine.ts';
 import { drainsOf, everySlot, namedAdopted, withoutEnded } from './slots/drains.ts';
+import { undrainEvents } from './history/changes.ts';
 import { causeOf, isExternal } from './causes.ts';
 import { isUnproven, afterSuccess, provenOf, recordOf, withRecord } from './image/choice.ts';
 import { isOurs } from './pool/agents.ts';
@@ -129,12 +130,14 @@ export class Manager {
 
   /** Ends drains whose time is over. A write that fails is repeated: memory has it. */
   async #endDrains(): Promise<void> {
-    const { state, clock, log } = this.#tools;
+    const { state, clock, log, history } = this.#tools;
     const { drain } = state.value;
     const now = clock.wall();
     if (withoutEnded(drain, now) === drain) return;
     await state.note((latest) => ({ drain: withoutEnded(latest.drain, now) }));
     log.log('info', 'drains ended at their time');
+    for (const event of undrainEvents(drainsOf(drain), drainsOf(state.value.drain), undefined))
+      history.note(event);
     this.#watches.pools.readSoon();
   }
 

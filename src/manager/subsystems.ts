@@ -14,6 +14,7 @@ export const subsystemNames = [
   'Docker events',
   'GPU check',
   'GPU probe',
+  'history',
   'image clean-up',
   'kernel log',
   'metrics',

@@ -18,6 +18,7 @@ import { NvlinkWatch } from './gpus/nvlink-watch.ts';
 import { exclusiveShared, GpuWatch } from './gpus/watch.ts';
 import { provenImages, provenOf } from './image/choice.ts';
 import { forgetFolders, readFolder, planImage, readContext } from './image/plan.ts';
+import { writeEveryMs } from './history/history.ts';
 import { Images } from './image/images.ts';
 import type { ImagePlan } from '../shared/image/plan.ts';
 import { ImageUsers } from './docker/job-user.ts';
@@ -130,6 +131,7 @@ export class Watches {
       ...exclusiveShared(slots, this.gpus.report),
       ...this.#nvlinks.findings,
       ...this.#mounts.findings,
+      ...this.#tools.history.findings,
     ];
   }
 
@@ -180,6 +182,7 @@ export class Watches {
       every('state file', flushMs, () => state.flush()),
       every('network isolation', roundMs, () => this.#isolate()),
       every('network mounts', roundMs, () => this.#mounts.check(config.datasets.map(({ host }) => host))),
+      every('history', writeEveryMs, () => this.#tools.history.write()),
     ]);
   }
 
@@ -201,6 +204,7 @@ export class Watches {
 
   async #checkGpus(): Promise<void> {
     await this.gpus.check();
+    if (this.gpus.latest !== undefined) this.#tools.history.checked(this.gpus.latest);
     this.#wake();
     await this.#nvlinks.check(this.gpus.report?.gpus ?? []);
     // Not awaited: a build takes minutes, and the next check must not wait. The image's state shows a failure.

@@ -18,6 +18,8 @@ import { NetworkIsolation } from '../../src/manager/docker/network-isolation.ts'
 import type { FollowCommand } from '../../src/manager/machine/command.ts';
 import { runDaemon } from '../../src/manager/daemon.ts';
 import type { ManagerTools } from '../../src/manager/manager-tools.ts';
+import { History } from '../../src/manager/history/history.ts';
+import { Ring } from '../../src/manager/history/ring.ts';
 import { RunStore } from '../../src/manager/runs/run-store.ts';
 import { ownContainers } from '../../src/manager/docker/own-containers.ts';
 import { Helpers } from '../../src/manager/docker/janitor.ts';
@@ -177,6 +179,8 @@ export class ManagerRig {
     this.#life = life;
     const { signal } = this.#stop;
     const state = await StateStore.open(this.#in('state'), 'machine-1');
+    const ring = new Ring(this.#in('state/history.jsonl'));
+    const history = await History.open({ ring, clock: this.clock, log: silentLogger }, this.root);
     const fetch: Fetch = () => Promise.resolve(new Response(this.archive));
     const archives = new Archives({ fetch, clock: this.clock, log: silentLogger, uploads: '/none', state });
     const token = tokenUse(this.tokenFile, this.clock);
@@ -212,6 +216,7 @@ export class ManagerRig {
         archives,
         state,
         runStore: new RunStore(this.#in('state/runs')),
+        history,
         command: this.command,
         follow: this.follow,
         machine: this.machine,

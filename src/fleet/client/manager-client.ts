@@ -4,6 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { FleetError } from '../../shared/base/errors.ts';
 import { foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
 import { type DrainOrder, isEndedBy, type UndrainOwnOrder } from '../../shared/contract/drain.ts';
+import {
+  type HistoryAnswer,
+  readHistory,
+  readSeries,
+  type SeriesAnswer,
+} from '../../shared/contract/history.ts';
 import { readRefusal } from '../../shared/contract/refusal.ts';
 import {
   ourRelease,
@@ -33,6 +39,10 @@ export interface ManagerClient {
   testWebhook(): Promise<void>;
   /** Returns the records of runs, newest first. */
   runs(query: { readonly slot?: string; readonly limit: number }): Promise<readonly RunRecord[]>;
+  /** Returns the newest events since a time (ISO 8601), oldest first, and the summary of a week. */
+  history(since: string): Promise<HistoryAnswer>;
+  /** Returns the GPU samples of the last hours in 96 points. */
+  series(hours: number): Promise<SeriesAnswer>;
   /** Returns the output of the running container, else of the last run. */
   logs(slot: string, tail: number): Promise<string>;
   /** Returns the agent's logs of this failed run, or of the last run that has logs. */
@@ -139,6 +149,9 @@ export function createManagerClient(
       const query = new URLSearchParams({ limit: String(limit), ...(slot === undefined ? {} : { slot }) });
       return read(await call('GET', `/v1/runs?${query.toString()}`, undefined, longestOutput), readRuns);
     },
+    history: async (since) =>
+      read(await call('GET', `/v1/history?${new URLSearchParams({ since }).toString()}`), readHistory),
+    series: async (hours) => read(await call('GET', `/v1/series?hours=${hours}`), readSeries),
     diagnostics: (slot, run) => {
       const query = new URLSearchParams({ slot, ...(run === undefined ? {} : { run }) });
       return call('GET', `/v1/diagnostics?${query.toString()}`, undefined, longestOutput);
@@ -229,7 +242,7 @@ function invalidAnswer(host: string, text: string): FleetError {
     host,
     step: 'manager',
     what: 'the manager sent an invalid response',
-    expected: 'a status or a list of runs of this version',
+    expected: 'a status, a history or a list of runs of this version',
     seen: text.slice(0, 300),
     next: 'azp-fleet provision   # updates the manager to this version',
   });

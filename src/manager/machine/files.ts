@@ -162,7 +162,7 @@ async function writeSynced(path: string, content: string): Promise<void> {
 }
 
 /** Syncs the folder, so that the new name is on the disk. */
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {
     await folder.sync();
@@ -187,7 +187,7 @@ function exists(path: string): Promise<boolean> {
   );
 }
 
-function isMissing(error: unknown): boolean {
+export function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 

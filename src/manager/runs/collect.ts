@@ -26,6 +26,7 @@ import {
   type Spans,
   spansOf,
 } from './outcome.ts';
+import type { History } from '../history/history.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 import { readAll, type Transcript } from './transcript.ts';
 import type { Cause, Slot } from '../model.ts';
@@ -40,7 +41,10 @@ export interface Ended extends Outcome, Spans {
   readonly sessionLeftSince?: string;
 }
 
-type CollectTools = Pick<ManagerDeps, 'engine' | 'log'> & { readonly runStore: RunStore };
+interface CollectTools extends Pick<ManagerDeps, 'engine' | 'log'> {
+  readonly runStore: RunStore;
+  readonly history: Pick<History, 'useOf' | 'runEnded'>;
+}
 
 /** What the manager has of a run before it reads how it ended. */
 interface Before {
@@ -87,11 +91,13 @@ export async function collect(
   const spans = spansOf(exit, whole);
   const log = typeof output === 'string' ? output : output.line;
   const { job, result, cause } = outcome;
-  const record = recordOf(container, exit, { ...defined({ job, result, cause }), ...spans }, log);
+  const use = tools.history.useOf(run);
+  const record = recordOf(container, exit, { ...defined({ job, result, cause, use }), ...spans }, log);
   const isWanted = kept === undefined && (hasRun || !isUnread);
   const diagnostics = isWanted && isFailed(outcome) ? await agentLogs(tools, container.id) : [];
   const keep = (): Promise<unknown> => keepRecord(tools.runStore, record, diagnostics);
   const failure = isWanted ? await keep() : undefined;
+  if (isWanted) tools.history.runEnded(record);
   await keyEnd;
   const removal = await tools.engine.removeUnlessRunning(container.id);
   const again = failure === undefined ? undefined : await keep();
@@ -114,7 +120,7 @@ function nameOf({ id, labels }: OwnContainer): { readonly slot: string; readonly
 function recordOf(
   container: OwnContainer,
   exit: ContainerExit,
-  ended: Omit<Outcome, 'ranJob'> & Spans,
+  ended: Omit<Outcome, 'ranJob'> & Spans & Pick<RunRecord, 'use'>,
   log: string,
 ): RunRecord {
   const { labels } = container;

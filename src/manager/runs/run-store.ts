@@ -4,7 +4,7 @@ import { foreignLine, foreignLines, foreignValue } from '../../shared/base/forei
 import type { RunRecord } from '../../shared/contract/status.ts';
 import { readJson, writeAtomic } from '../machine/files.ts';
 import type { FileTail, TailLimits } from '../../shared/engine/tails.ts';
-import { faultOf, type Outcome } from './outcome.ts';
+import { faultOf } from './outcome.ts';
 
 const keptRuns = 20;
 /** Number of failed runs of a slot whose agent logs are kept, at most half a MiB each. */
@@ -207,7 +207,7 @@ export function isAgentLog(name: string): boolean {
 const succeeded: ReadonlySet<string> = new Set(['succeeded', 'succeededwithissues', 'canceled']);
 
 /** Returns whether a run's logs are kept: also of a failed job, since the console does not show a killed worker. Pure. */
-export function isFailed({ cause, result }: Pick<Outcome, 'cause' | 'result'>): boolean {
+export function isFailed({ cause, result }: Pick<RunRecord, 'cause' | 'result'>): boolean {
   return faultOf({ cause }) !== undefined || (result !== undefined && !succeeded.has(result));
 }
 

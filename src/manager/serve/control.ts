@@ -5,6 +5,7 @@ import { defined, isObject } from '../../shared/base/objects.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import { foreignJson, foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
 import {
+  type Drain,
   type DrainOrder,
   isEndedBy,
   type UndrainOrder,
@@ -20,6 +21,8 @@ import {
   withoutDrain,
   withoutOwnDrain,
 } from '../slots/drains.ts';
+import { drainEvent, undrainEvents } from '../history/changes.ts';
+import { longestS } from '../history/retention.ts';
 import { diagnosticsText, newestFirst } from '../runs/run-store.ts';
 import { checkNames } from '../slots/resolve.ts';
 import { withoutRejections } from '../image/choice.ts';
@@ -33,6 +36,9 @@ import { readRefusal } from '../../shared/contract/refusal.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { readerBounds } from '../../shared/base/reader-bounds.ts';
 import { boundedServer, listen } from './server.ts';
+
+/** Events in an answer. */
+const mostEvents = 1000;
 
 /** The calls of the control socket. */
 export interface ControlHandlers {
@@ -50,6 +56,10 @@ export interface ControlHandlers {
   repaired(order: { readonly gpu: string }): Promise<unknown>;
   /** Sends a test message to the webhook. */
   testWebhook(): Promise<unknown>;
+  /** `since`: seconds since the epoch. */
+  history(since: number, limit: number): Promise<unknown>;
+  /** Returns the GPU samples of the last hours. */
+  series(hours: number): Promise<unknown>;
   /** Starts a build or pull of the agent image. */
   renewImage(order: { readonly fresh: boolean }): unknown;
 }
@@ -112,6 +122,13 @@ async function route(handlers: ControlHandlers, request: IncomingMessage): Promi
     case 'GET /v1/diagnostics':
       if (slot === undefined) throw bad('the query needs slot=NAME');
       return handlers.diagnostics(slot, url.searchParams.get('run') ?? undefined);
+    case 'GET /v1/history':
+      return handlers.history(
+        Date.parse(time(url.searchParams.get('since')) ?? '') / 1000 || 0,
+        Math.min(number(url.searchParams.get('limit'), mostEvents), mostEvents),
+      );
+    case 'GET /v1/series':
+      return handlers.series(Math.min(number(url.searchParams.get('hours'), 24), longestS / 3600));
     case 'POST /v1/drain': {
       const body = await readBody(request);
       return handlers.drain({
@@ -183,7 +200,7 @@ function text(value: unknown): string | undefined {
 
 function time(value: unknown): string | undefined {
   const given = text(value);
-  if (given !== undefined && Number.isNaN(Date.parse(given))) throw bad('until is not an ISO 8601 time');
+  if (given !== undefined && Number.isNaN(Date.parse(given))) throw bad('a time is not in ISO 8601');
   return given;
 }
 
@@ -246,6 +263,8 @@ export function controlHandlers(daemon: ControlTools): ControlHandlers {
       watches.checkSoon();
       return changed();
     },
+    history: (since, limit) => tools.history.events(since, limit),
+    series: (hours) => tools.history.series(hours),
     async testWebhook() {
       await daemon.messenger.test();
       return { taken: true };
@@ -287,7 +306,7 @@ function runHandlers(
 
 /** Returns the handlers of drain and undrain. `changed`: returns the status after a change. */
 function drainHandlers(
-  tools: Pick<ManagerTools, 'state' | 'clock' | 'log' | 'command'>,
+  tools: Pick<ManagerTools, 'state' | 'clock' | 'log' | 'command' | 'history'>,
   paths: WorkPaths,
   known: () => readonly string[],
   changed: () => ManagerStatus,
@@ -295,20 +314,27 @@ function drainHandlers(
   /** Returns the work of a run that drained the host for a change, and may still be in progress. */
   const workOfRun = async (): Promise<CurrentWork | undefined> =>
     tools.state.value.drain.provision === undefined ? undefined : currentWork(paths, tools.command);
+  const noteEnded = (before: readonly Drain[], who: string | undefined): void => {
+    for (const event of undrainEvents(before, drainsOf(tools.state.value.drain), who))
+      tools.history.note(event);
+  };
   return {
     async drain(order) {
       await tools.state.update((state) => ({
         drain: withDrain(state.drain, order, known(), tools.clock.wall()),
       }));
       tools.log.log('info', 'drain', { ...order });
+      tools.history.note(drainEvent(order));
       return changed();
     },
     async undrain(order) {
       const endsAll = order.run === undefined && order.slots.length === 0;
       const work = endsAll ? await workOfRun() : undefined;
       if (work !== undefined) throw changeInProgress(work);
+      const before = drainsOf(tools.state.value.drain);
       await tools.state.update((state) => ({ drain: withoutDrain(state.drain, order, known()) }));
       tools.log.log('info', 'undrain', { ...order });
+      noteEnded(before, undefined);
       return changed();
     },
     async undrainOwn(order) {
@@ -319,8 +345,10 @@ function drainHandlers(
       );
       if (work !== undefined && isRuns && after(tools.state.value) === tools.state.value.drain)
         throw changeInProgress(work);
+      const before = drainsOf(tools.state.value.drain);
       await tools.state.update((state) => ({ drain: after(state) }));
       tools.log.log('info', 'undrain', { ...order });
+      noteEnded(before, order.owner);
       return changed();
     },
   };

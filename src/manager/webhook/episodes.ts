@@ -94,7 +94,7 @@ function lastsForMs({ code }: Cause): number {
 const none = { requestId: Number.NEGATIVE_INFINITY, waitedS: 0 };
 
 /** Returns whether a hold shows the state of the slot's GPUs: a drain hides it, and it may not be checked yet. */
-function isKnown(hold: Hold | undefined): boolean {
+export function isKnown(hold: Hold | undefined): boolean {
   return hold === undefined || (hold.state !== 'drained' && !/^(?:health|fence)\./.test(hold.cause.code));
 }
 

@@ -158,6 +158,17 @@ export const readerBounds = {
     characters: 16 * MiB,
     beyond: 'the end is dropped, and the output counts as incomplete',
   },
+  /** 16 GPUs take a thousand bytes a minute. */
+  historyFile: {
+    source: "the manager's history, read in slices: twice this much",
+    bytes: 4 * MiB,
+    beyond: 'the beginning is not read',
+  },
+  historyLine: {
+    source: "line of the manager's history",
+    bytes: 16 * KiB,
+    beyond: 'the line is skipped',
+  },
   ownFile: {
     source: 'file in /etc/azp-fleet, /run/azp-fleet or /var/lib/azp-fleet',
     bytes: 16 * MiB,

@@ -2,6 +2,7 @@ import * as z from 'zod';
 
 import { defined } from '../base/objects.ts';
 import type { Drain } from './drain.ts';
+import { type RunUse, runUseSchema } from './history.ts';
 import type { IdleStatus } from './idle.ts';
 
 /** /run/azp-fleet/status.json (0600) and GET /v1/status on the control socket. */
@@ -385,6 +386,7 @@ const runs = z.array(
     cause: z.looseObject({ code: text, what: text, next: text, severity: text.optional() }).optional(),
     diagnostics: z.boolean().optional(),
     unfinished: z.looseObject({ job: text, until: text.optional() }).optional(),
+    use: runUseSchema.optional(),
     log: texts,
   }),
 );
@@ -429,6 +431,8 @@ export interface RunRecord {
     readonly next: string;
     readonly severity?: 'info';
   };
+  /** Absent: it had no job or no GPU, or the manager was of an earlier version. */
+  readonly use?: RunUse;
   /** The server still showed a job on this agent after its end; `until`: when the server abandons it, ISO 8601. */
   readonly unfinished?: { readonly job: string; readonly until?: string };
   /** The agent's own logs of this run are kept: GET /v1/diagnostics. */

@@ -392,9 +392,16 @@ function temperatures(gpu: XmlElement) {
   });
 }
 
-/** Reads the power limits. Until driver 525 the section has no `gpu_`. */
+/** Reads power and its limits. Until driver 525 the section has no `gpu_`. */
 function powerLimits(gpu: XmlElement) {
   return defined({
+    drawW: number(
+      gpu,
+      'gpu_power_readings.average_power_draw',
+      'gpu_power_readings.instant_power_draw',
+      'gpu_power_readings.power_draw',
+      'power_readings.power_draw',
+    ),
     limitW: number(gpu, 'gpu_power_readings.current_power_limit', 'power_readings.power_limit'),
     defaultW: number(gpu, 'gpu_power_readings.default_power_limit', 'power_readings.default_power_limit'),
   });

@@ -15,6 +15,8 @@ import type { RunCommand } from '../../../src/manager/machine/command.ts';
 import type { ReadPresence } from '../../../src/manager/idle/presence.ts';
 import type { DiskSpace } from '../../../src/manager/machine/disk.ts';
 import type { KeyStock } from '../../../src/manager/registration/keys.ts';
+import { History } from '../../../src/manager/history/history.ts';
+import { Ring } from '../../../src/manager/history/ring.ts';
 import { RunStore } from '../../../src/manager/runs/run-store.ts';
 import { ask } from '../../../src/manager/serve/control.ts';
 import { Metrics } from '../../../src/manager/serve/metrics.ts';
@@ -91,6 +93,8 @@ export class DaemonProcess implements Killable {
     const state = await StateStore.open(at('/state'), 'machine-1');
     this.owner = state.owner;
     onState(state.value.drain);
+    const ring = new Ring(at('/state/history.jsonl'));
+    const history = await History.open({ ring, clock, log }, { prefix: at('/root') });
     const host = hostRuns(at('/state'), command, engine, clock);
     const { signal } = this.#stop;
     const secret = async () => new Secret('secret');
@@ -113,6 +117,7 @@ export class DaemonProcess implements Killable {
         connect: async () => undefined,
         archives: { digest: async () => 'sha256' },
         runStore: new RunStore(at('/state/runs')),
+        history,
         keys: { take: async () => keyOf(await newKey()) } as unknown as KeyStock,
         token: new TokenUse({ read: secret, installed: secret, machineId: 'machine-1', clock }),
         secret,

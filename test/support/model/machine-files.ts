@@ -48,6 +48,8 @@ export class MachineFiles {
       this.#boundary.call(daemon, `file.${name}`, work);
     return {
       writeFile: (content: unknown) => change('write', () => this.#disk.write(path, bytes(content))),
+      appendFile: (content: unknown) =>
+        change('append', () => this.#disk.write(path, bytes(content), { append: true })),
       sync: () => change('sync', () => this.#disk.sync(path)),
       close: () => Promise.resolve(),
       stat: () => Promise.resolve(this.#disk.stat(path)),
@@ -57,7 +59,7 @@ export class MachineFiles {
   }
 }
 
-const writes: ReadonlySet<string> = new Set(['writeFile', 'rename']);
+const writes: ReadonlySet<string> = new Set(['writeFile', 'appendFile', 'rename']);
 
 /** Returns the path without the prefix of its process. */
 function worldPath(path: unknown): string {

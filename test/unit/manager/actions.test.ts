@@ -188,6 +188,7 @@ async function rejectedAfter(exit: { readonly code: number; readonly oomKilled: 
         removeUnlessRunning: async () => 'removed',
       },
       runStore: { add: async () => undefined, find: async () => undefined },
+      history: { useOf: () => undefined, runEnded: () => undefined },
       metrics: { runEnded: () => undefined },
       state: {
         get value() {

@@ -61,6 +61,7 @@ const cases: Readonly<Record<Subsystem, Case>> = {
   'Docker events': { call: ['engine', 'events'] },
   'GPU check': { call: ['state', 'note'] },
   'GPU probe': { call: ['helpers', 'during'] },
+  history: { call: ['history', 'write'] },
   'image clean-up': { call: ['engine', 'info'] },
   'kernel log': { call: ['follow'] },
   metrics: {

@@ -35,6 +35,10 @@ export const managerCodes = {
     'make `ip rule` work on the host (package iproute2)',
   ],
   'fence.unknown': ['network isolation of jobs has not been checked yet', 'wait a moment'],
+  'history.not-written': [
+    'the manager cannot write its history; jobs run without it',
+    'free space on the disk of /var/lib/azp-fleet; the manager tries again by itself',
+  ],
   'idle.ending': [
     'the machine was idle for as long as idle.after says, and is powering off',
     'start the machine when you need it',

@@ -1,6 +1,15 @@
 // Each reader gets ten times what it takes at most, from sources that do not end by themselves.
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -25,6 +34,7 @@ import { Secret } from '../../../../src/shared/base/secret.ts';
 import type { Engine } from '../../../../src/shared/engine/engine.ts';
 import { createEngine } from '../../../../src/shared/engine/docker.ts';
 import { Lines, longestMessage, newestText } from '../../../../src/shared/engine/frames.ts';
+import { Ring } from '../../../../src/manager/history/ring.ts';
 import { RunFolder } from '../../../../src/manager/host-mode/run-folder.ts';
 import { readPresence } from '../../../../src/manager/idle/presence.ts';
 import { withBundledImages } from '../../../../src/manager/image/engine.ts';
@@ -108,6 +118,13 @@ async function expectTooLong(bound: JsonBound): Promise<void> {
   expect(taken.bytes).toBeLessThan(bound.bytes + 4 * mebibyte);
   const many = client(answering(listWith(Math.min(10 * bound.values, 6_000_000))), bound);
   expect((await problem(many.listPools()))?.what).toContain(`more than ${bound.values} values`);
+}
+
+/** Counts the entries of a history. */
+async function historyIn(path: string): Promise<number> {
+  let count = 0;
+  for await (const _ of new Ring(path).entries()) count += 1;
+  return count;
 }
 
 /** By reader: feeds it ten times its bound, and checks what it does. */
@@ -287,6 +304,25 @@ const feeds: Readonly<Record<keyof typeof readerBounds, () => Promise<void>>> = 
       kind: 'nvidia-smi',
       checkup: { findings: [{ code: 'smi.unreadable' }] },
     });
+  },
+  historyFile: async () => {
+    const { bytes } = readerBounds.historyFile;
+    const path = join(folder, 'history.jsonl');
+    const line = `${JSON.stringify({ t: 1, k: 'a', v: 'x'.repeat(200) })}\n`;
+    writeFileSync(path, '');
+    truncateSync(path, 8 * bytes);
+    appendFileSync(path, line.repeat(Math.ceil((2 * bytes) / line.length)));
+    const read = await historyIn(path);
+    expect(read).toBeGreaterThan(0.99 * ((2 * bytes) / line.length));
+    await new Ring(path).compact(1);
+    expect(statSync(path).size).toBeLessThan(bytes);
+  },
+  historyLine: async () => {
+    const path = join(folder, 'history.jsonl');
+    const short = `${JSON.stringify({ t: 1, k: 'a', v: 'x' })}\n`;
+    const long = `${JSON.stringify({ t: 1, k: 'b', v: 'x'.repeat(10 * readerBounds.historyLine.bytes) })}\n`;
+    writeFileSync(path, short + long + short);
+    expect(await historyIn(path)).toBe(2);
   },
   ownFile: async () => {
     const path = grown('manager.json', '', 10 * readerBounds.ownFile.bytes);

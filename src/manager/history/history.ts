@@ -1,0 +1,242 @@
+import { type Clock, unscaled } from '../../shared/base/clock.ts';
+import type { HostRoot } from '../../shared/base/host-root.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { defined } from '../../shared/base/objects.ts';
+import type { HistoryAnswer, RunUse, SeriesAnswer } from '../../shared/contract/history.ts';
+import type { ManagerStatus, RunRecord } from '../../shared/contract/status.ts';
+import type { Finding } from '../../shared/health/verdict.ts';
+import { causeOf } from '../causes.ts';
+import { checkEveryMs, type HostCheck } from '../gpus/observe.ts';
+import { bootId } from '../machine/machine-facts.ts';
+import { faultOf } from '../runs/outcome.ts';
+import { isFailed } from '../runs/run-store.ts';
+import type { SlotReport } from '../webhook/messenger.ts';
+import { changesIn, ofCheck, ofSlots, ofStatus } from './changes.ts';
+import type { Entry, NewEvent, SampleEntry } from './entries.ts';
+import { devicesOf } from './look.ts';
+import { KeptFacts, merged } from './retention.ts';
+import type { Ring } from './ring.ts';
+import { EventCollector, SeriesCollector } from './summary.ts';
+import { noUse, useOf, type UseSoFar, withCheck } from './use.ts';
+
+/** How often the history is written; unscaled milliseconds. */
+export const writeEveryMs = 60_000;
+/** How often it is thinned; unscaled milliseconds. */
+const thinEveryMs = 6 * 3_600_000;
+/** After the start, so that a manager in a restart loop does not thin each time; unscaled milliseconds. */
+const firstThinMs = 15 * 60_000;
+/** Events that wait for the next write; a busy host has a few a minute. */
+const mostWaiting = 200;
+/** The longest time that one check of the GPUs stands for; seconds. */
+const longestCheckS = 60;
+
+interface HistoryTools {
+  readonly ring: Ring;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+type NewEntry = Exclude<Entry, { kind: 'other' }>;
+
+/** A run with a job, and its GPUs. */
+interface BusyRun {
+  readonly gpus: readonly string[];
+  use: UseSoFar;
+  /** Monotonic; undefined: not checked yet. */
+  checkedAt: number | undefined;
+}
+
+/** What happened on this host: GPU samples, changes, and runs. Kept in memory until the next write, at most a minute. */
+export class History {
+  readonly #tools: HistoryTools;
+  readonly #facts: KeptFacts;
+  #waiting: NewEntry[] = [];
+  #lost = 0;
+  #sample: SampleEntry | undefined;
+  #sampledAt = Number.NEGATIVE_INFINITY;
+  #seenAt = Number.NEGATIVE_INFINITY;
+  #thinAt: number;
+  #busy = new Map<string, BusyRun>();
+  #problem = '';
+
+  private constructor(tools: HistoryTools, facts: KeptFacts) {
+    const { clock } = tools;
+    this.#tools = tools;
+    this.#facts = facts;
+    this.#thinAt = clock.monotonic() + clock.scaled(firstThinMs);
+  }
+
+  /** Reads the kept facts. A file that cannot be read counts as empty. */
+  static async open(tools: HistoryTools, root: HostRoot): Promise<History> {
+    const facts = new KeptFacts();
+    try {
+      for await (const entry of tools.ring.entries()) facts.add(entry);
+    } catch (error) {
+      tools.log.log('warn', 'the history cannot be read', { ...causeOf(error) });
+    }
+    const history = new History(tools, facts);
+    history.#change({ boot: await bootId(root) });
+    return history;
+  }
+
+  /** Adds an event: it is written within a minute. */
+  note(event: NewEvent): void {
+    this.#add({ kind: 'event', at: this.#now(), event });
+  }
+
+  /** Notes the end of a run that had a job or failed. */
+  runEnded(record: RunRecord): void {
+    const { run: id, slot, job, result, cause, gpus, startedAt, durationS, use } = record;
+    this.#busy.delete(id);
+    const failed = isFailed(record);
+    if (job === undefined && !failed) return;
+    const end = result ?? (cause === undefined ? 'ended' : cause.what);
+    this.note({
+      kind: 'run',
+      what: job === undefined ? end : `${job}: ${end}`,
+      slot,
+      run: {
+        id,
+        failed,
+        gpus,
+        ...defined({ job, result, cause: faultOf(record)?.code, startedAt, durationS, use }),
+      },
+    });
+  }
+
+  /** Returns what the checks of the GPUs have shown of a run; undefined: it had no job, or no GPU. */
+  useOf(run: string): RunUse | undefined {
+    const busy = this.#busy.get(run);
+    return busy && useOf(busy.use);
+  }
+
+  /** Notes changes since the last pass, and which runs have a job. */
+  observe(status: ManagerStatus, slots: readonly SlotReport[]): void {
+    this.#change({ ...ofStatus(status), ...ofSlots(slots) });
+    const busy = new Map<string, BusyRun>();
+    for (const { state, run, gpus } of status.slots) {
+      if (state !== 'busy' || run === undefined || gpus.length === 0) continue;
+      busy.set(run.id, this.#busy.get(run.id) ?? { gpus, use: noUse, checkedAt: undefined });
+    }
+    // A run that has ended stays until it is collected.
+    for (const [id, run] of this.#busy)
+      if (status.slots.some((slot) => slot.run?.id === id) && !busy.has(id)) busy.set(id, run);
+    this.#busy = busy;
+  }
+
+  /** Notes a check of the GPUs: changes, the sample, and the use of the runs. */
+  checked(check: HostCheck): void {
+    this.#change(ofCheck(check));
+    const { report } = check.checkup;
+    if (check.seenAt === this.#seenAt || report === undefined) return;
+    this.#seenAt = check.seenAt;
+    const seconds = this.#secondsSince(this.#sampledAt);
+    const devices = devicesOf(report.gpus);
+    const boards = new Map([...devices].filter(([uuid]) => report.gpus.some((gpu) => gpu.uuid === uuid)));
+    const sample: SampleEntry = { kind: 'sample', at: this.#now(), spanS: seconds, gpus: boards };
+    this.#sample = this.#sample === undefined ? sample : merged(this.#sample, sample);
+    this.#sampledAt = this.#tools.clock.monotonic();
+    for (const run of this.#busy.values()) {
+      const values = run.gpus.map((gpu) => devices.get(gpu));
+      run.use = withCheck(run.use, values, this.#secondsSince(run.checkedAt));
+      run.checkedAt = this.#sampledAt;
+    }
+  }
+
+  /** Writes what waits, in one write; thins the file when that is due. Never rejects. */
+  async write(): Promise<void> {
+    const { ring, clock, log } = this.#tools;
+    const waiting = [...this.#waiting, ...(this.#sample === undefined ? [] : [this.#sample])];
+    this.#waiting = [];
+    this.#sample = undefined;
+    try {
+      if (clock.monotonic() >= this.#thinAt) {
+        this.#thinAt = clock.monotonic() + clock.scaled(thinEveryMs);
+        await ring.compact(this.#now());
+      }
+      if (this.#lost > 0) waiting.push({ kind: 'event', at: this.#now(), event: lostEvent(this.#lost) });
+      if (waiting.length > 0) await ring.append(waiting, this.#now());
+      this.#lost = 0;
+      this.#problem = '';
+    } catch (error) {
+      // The newest wait for the next write.
+      this.#waiting = [...waiting, ...this.#waiting];
+      this.#cut();
+      const { what } = causeOf(error);
+      if (what !== this.#problem) log.log('warn', 'the history cannot be written', { what });
+      this.#problem = what;
+    }
+  }
+
+  /** Why the history is not on the disk; undefined: it is. */
+  get findings(): readonly Finding[] {
+    if (this.#problem === '') return [];
+    return [
+      {
+        code: 'history.not-written',
+        severity: 'info',
+        what: `the manager cannot write its history: ${this.#problem}`,
+        next: 'free space on the disk of /var/lib/azp-fleet; retried automatically',
+      },
+    ];
+  }
+
+  /** Returns events since a time (seconds since the epoch), and a summary of the last days. */
+  async events(since: number, limit: number): Promise<HistoryAnswer> {
+    const collector = new EventCollector({ since, limit, now: this.#now() });
+    await this.#read((entry) => collector.add(entry));
+    return { schema: 1, ...collector.end() };
+  }
+
+  /** Returns the GPU samples of the last hours as series. */
+  async series(hours: number): Promise<SeriesAnswer> {
+    const collector = new SeriesCollector({ now: this.#now(), hours });
+    await this.#read((entry) => collector.add(entry));
+    return collector.end();
+  }
+
+  async #read(add: (entry: Entry) => void): Promise<void> {
+    const waiting = [...this.#waiting];
+    for await (const entry of this.#tools.ring.entries()) add(entry);
+    for (const entry of waiting) add(entry);
+  }
+
+  /** Keeps facts, and adds an event for each that has changed. The first value of a fact is no event. */
+  #change(facts: Readonly<Record<string, string>>): void {
+    const at = this.#now();
+    for (const { key, value, event } of changesIn(facts, (key) => this.#facts.get(key))) {
+      const kept = { kind: 'kept', at, key, value } as const;
+      this.#facts.add(kept);
+      this.#add(kept);
+      if (event !== undefined) this.note(event);
+    }
+  }
+
+  #add(entry: NewEntry): void {
+    this.#waiting.push(entry);
+    this.#cut();
+  }
+
+  #cut(): void {
+    const surplus = this.#waiting.length - mostWaiting;
+    if (surplus <= 0) return;
+    this.#lost += surplus;
+    this.#waiting = this.#waiting.slice(surplus);
+  }
+
+  /** Returns the seconds that a check stands for. */
+  #secondsSince(before = Number.NEGATIVE_INFINITY): number {
+    const { clock } = this.#tools;
+    if (before === Number.NEGATIVE_INFINITY) return checkEveryMs / 1000;
+    const seconds = unscaled(clock, clock.monotonic() - before) / 1000;
+    return Math.round(Math.min(seconds, longestCheckS) * 10) / 10;
+  }
+
+  #now(): number {
+    return Math.floor(this.#tools.clock.wall() / 1000);
+  }
+}
+
+function lostEvent(count: number): NewEvent {
+  return { kind: 'lost', what: `${count} entries were not recorded: too many at once, or the disk was full` };
+}
