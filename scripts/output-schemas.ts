@@ -1,4 +1,4 @@
-// The JSON Schemas of `--json` in schemas/: of status, plan, version, token rotate and inventory list. `npm run schema` writes them.
+// The JSON Schemas of `--json` in schemas/, by command. `npm run schema` writes them.
 import * as z from 'zod';
 
 import type { PoolQueue } from '../src/fleet/status/collect.ts';
@@ -9,6 +9,7 @@ import type { JobsView, StatusRow } from '../src/fleet/status/row.ts';
 import { planSchema } from '../src/fleet/plan/read-plan.ts';
 import { ExitCode, type Problem } from '../src/shared/base/errors.ts';
 import type { Support } from '../src/shared/base/support-dates.ts';
+import { historySchema } from '../src/shared/contract/history.ts';
 import { statusSchema } from '../src/shared/contract/status.ts';
 import type { Finding, Verdict } from '../src/shared/health/verdict.ts';
 
@@ -225,6 +226,11 @@ const rotation = z.object({
   finish: nullable(text).describe('The command that finishes the rotation; null: every host uses the token'),
 } satisfies Members<RotationEnd & { readonly finish: string | null }>);
 
+const hostHistory = z.union([
+  z.object({ host: text, value: historySchema }),
+  z.object({ host: text, problem }),
+]);
+
 /** The own members of each command; a failed command has none. */
 const outputs = {
   status: {
@@ -255,6 +261,7 @@ const outputs = {
     token: rotation.describe('Absent if nothing was applied').optional(),
   },
   'inventory list': { hosts: z.array(inventoryHost) },
+  history: { since: text.describe('ISO 8601'), hosts: z.array(hostHistory) },
 };
 
 /** Commands whose documents have a schema. */

@@ -518,6 +518,28 @@ const slotCommands: readonly CommandSpec[] = [
     load: async () => (await import('./commands/managers.ts')).runLogs,
   },
   {
+    name: 'history',
+    group: 'Inspect',
+    summary: 'what happened on hosts, and their last 7 days',
+    description:
+      'Changes of verdict, driver, image and configuration, reboots, quarantines, drains and runs, by time, then for each host the jobs, failures by cause and hours busy of each GPU in the last 7 days. Each manager keeps 14 days.',
+    positionals: '[hosts...]',
+    options: [
+      {
+        flags: '--since <time>',
+        description: 'how long ago (36h, 7d), or a time such as 2026-11-22T05:40:00Z',
+        default: '2d',
+      },
+    ],
+    examples: [
+      ['azp-fleet history h200-1', 'the last two days of a host'],
+      ['azp-fleet history --since 7d', 'a week of all hosts, by time'],
+      ['azp-fleet history hopper --since 2026-11-22T05:40:00Z --json', 'for a program'],
+    ],
+    json: ['since', 'hosts'],
+    load: async () => (await import('./commands/history.ts')).run,
+  },
+  {
     name: 'drain',
     group: 'Change',
     summary: 'stop agents from taking jobs; running jobs continue',

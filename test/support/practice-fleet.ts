@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
 import type { DrainOrder } from '../../src/shared/contract/drain.ts';
+import type { HistoryAnswer, RunUse } from '../../src/shared/contract/history.ts';
 import type { GpuStatus, RunRecord, ManagerStatus, SlotStatus } from '../../src/shared/contract/status.ts';
 import { framesSaid, hostileHost, type HostileHost, type Said } from './hostile-host.ts';
 import { managerStatus } from './manager-status.ts';
@@ -114,8 +115,17 @@ const run = (more: Partial<RunRecord>): RunRecord => ({
   log: [],
   ...more,
 });
+const use: RunUse = {
+  samples: 260,
+  sampledS: 5203,
+  gpuS: 4890,
+  peakMemoryMiB: 72_915,
+  meanUtilizationPercent: 63.4,
+  throttledS: 0,
+  energyWh: 818.2,
+};
 const runs: readonly RunRecord[] = [
-  run({}),
+  run({ use }),
   run({
     slot: '1',
     result: 'failed',
@@ -126,6 +136,54 @@ const runs: readonly RunRecord[] = [
   }),
   run({ result: 'failed', durationS: 12, job: 'lint', diagnostics: true, run: '01JC9999' }),
 ];
+
+const history: HistoryAnswer = {
+  schema: 1,
+  events: [
+    { at: '2026-11-20T05:40:12.000Z', kind: 'reboot', what: 'the host started again' },
+    { at: '2026-11-20T05:41:30.000Z', kind: 'driver', what: 'driver 580.82.07 → 580.95.05' },
+    {
+      at: '2026-11-20T13:02:00.000Z',
+      kind: 'verdict',
+      what: 'healthy → failed: gpu.lost on GPU-513536b6',
+    },
+    { at: '2026-11-20T13:02:01.000Z', kind: 'quarantine', slot: '1', what: 'slot 1 quarantined: gpu.lost' },
+    {
+      at: '2026-11-20T14:10:00.000Z',
+      kind: 'drain',
+      who: 'ann@laptop',
+      what: 'host drained: replace the fan of the third GPU; until 2026-11-21T18:00Z',
+    },
+    {
+      at: '2026-11-21T09:48:10.000Z',
+      kind: 'run',
+      slot: '0',
+      what: 'train resnet50 nightly: succeeded',
+      run: {
+        id: '01JD0000',
+        job: 'train resnet50 nightly',
+        result: 'succeeded',
+        failed: false,
+        durationS: 5214,
+        gpus: ['GPU-513536b6-7d19-9063-b049-1e69664bb298'],
+        use,
+      },
+    },
+  ],
+  omitted: 0,
+  summary: {
+    since: '2026-11-14T12:00:00.000Z',
+    jobs: 41,
+    failures: [
+      { cause: 'run.out-of-memory', count: 2 },
+      { cause: 'failed', count: 1 },
+    ],
+    busy: [
+      { gpu: 'GPU-513536b6-7d19-9063-b049-1e69664bb298', hours: 31.24 },
+      { gpu: 'GPU-f8b53d4c-a05a-2a4b-7a2c-33c2b6b2d2ba', hours: 4.5 },
+    ],
+  },
+};
 
 interface Machine {
   readonly name: string;
@@ -266,6 +324,7 @@ async function serveManager(socket: string, begun: ManagerStatus): Promise<Serve
     void text(request).then((body) => {
       const path = `${request.method} ${request.url?.split('?')[0]}`;
       if (path === 'GET /v1/runs') return response.end(JSON.stringify(runs));
+      if (path === 'GET /v1/history') return response.end(JSON.stringify(history));
       if (path === 'GET /v1/logs')
         return response.end('Running job: train resnet50 nightly\nepoch 12 of 90\n');
       if (path === 'POST /v1/webhook') return response.writeHead(409).end(JSON.stringify(noWebhook));

@@ -71,6 +71,9 @@ describe.each([
   ['plan', 'plan no-such-host'],
   ['version', 'version'],
   ['version', 'version --check'],
+  ['history', 'history'],
+  ['history', 'history h200-1 away --since 7d'],
+  ['history', 'history --since never'],
   ['inventory list', 'inventory list'],
   ['inventory list', 'inventory list -i none.yaml'],
 ] as const)('%s', (command, line) => {

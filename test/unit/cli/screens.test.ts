@@ -48,6 +48,8 @@ const chosen: Readonly<Record<string, string>> = {
   diagnose: 'diagnose kernel.log',
   explain: 'explain ssh.auth',
   'explain, unknown code': 'explain ssh.aut',
+  history: 'history h200-1',
+  'history, several hosts': 'history h200-1 rtx-box away --since 7d',
   logs: 'logs h200-1',
   'logs, slot': 'logs h200-1/0',
   drain: 'drain h200-1 rtx-box away --reason "a new fan"',
