@@ -19,6 +19,7 @@ import type { CommandInput } from '../command.ts';
 import { alike } from '../render/alike.ts';
 import { requestedOutput, say } from '../render/lines.ts';
 import { warn } from '../render/problem.ts';
+import { useText } from '../render/run-use.ts';
 import { columns } from '../render/table.ts';
 import { declined, type Result } from '../result.ts';
 import { ownerName } from '../run/hosts.ts';
@@ -213,7 +214,8 @@ export async function runLogs(context: Context, input: CommandInput): Promise<Re
       if (slots.length === 0) return manager.runs({ limit });
       return (await Promise.all(slots.map((slot) => manager.runs({ slot, limit })))).flat();
     });
-    return answered(answers, (name, runs) => runsText(name, runs, context.stdout.columns));
+    const { columns: width } = context.stdout;
+    return answered(answers, (name, runs) => runsText(name, runs, width) + useText(name, runs, width));
   }
   const tail = input.options.integer('tail', { min: 1, max: 10_000 }) ?? 200;
   const answers = await askEach(context, input, targets.hosts, async (manager, host) => {

@@ -17,7 +17,7 @@ import { devicesOf } from './look.ts';
 import { KeptFacts, merged } from './retention.ts';
 import type { Ring } from './ring.ts';
 import { EventCollector, SeriesCollector } from './summary.ts';
-import { noUse, useOf, type UseSoFar, withCheck } from './use.ts';
+import { joined, noUse, useOf, type UseSoFar, withCheck } from './use.ts';
 
 /** How often the history is written; unscaled milliseconds. */
 export const writeEveryMs = 60_000;
@@ -44,6 +44,8 @@ interface BusyRun {
   use: UseSoFar;
   /** Monotonic; undefined: not checked yet. */
   checkedAt: number | undefined;
+  /** Start of its job before this manager, seconds since the epoch: the file has the checks since then. */
+  before: number | undefined;
 }
 
 /** What happened on this host: GPU samples, changes, and runs. Kept in memory until the next write, at most a minute. */
@@ -56,6 +58,8 @@ export class History {
   #sampledAt = Number.NEGATIVE_INFINITY;
   #seenAt = Number.NEGATIVE_INFINITY;
   #thinAt: number;
+  /** Seconds since the epoch. */
+  readonly #startedAt: number;
   #busy = new Map<string, BusyRun>();
   #problem = '';
 
@@ -63,6 +67,7 @@ export class History {
     const { clock } = tools;
     this.#tools = tools;
     this.#facts = facts;
+    this.#startedAt = this.#now();
     this.#thinAt = clock.monotonic() + clock.scaled(firstThinMs);
   }
 
@@ -114,9 +119,11 @@ export class History {
   observe(status: ManagerStatus, slots: readonly SlotReport[]): void {
     this.#change({ ...ofStatus(status), ...ofSlots(slots) });
     const busy = new Map<string, BusyRun>();
-    for (const { state, run, gpus } of status.slots) {
+    for (const { state, run, gpus, jobSince = '' } of status.slots) {
       if (state !== 'busy' || run === undefined || gpus.length === 0) continue;
-      busy.set(run.id, this.#busy.get(run.id) ?? { gpus, use: noUse, checkedAt: undefined });
+      const since = Date.parse(jobSince) / 1000;
+      const before = since < this.#startedAt ? since : undefined;
+      busy.set(run.id, this.#busy.get(run.id) ?? { gpus, use: noUse, checkedAt: undefined, before });
     }
     // A run that has ended stays until it is collected.
     for (const [id, run] of this.#busy)
@@ -156,6 +163,7 @@ export class History {
       }
       if (this.#lost > 0) waiting.push({ kind: 'event', at: this.#now(), event: lostEvent(this.#lost) });
       if (waiting.length > 0) await ring.append(waiting, this.#now());
+      await this.#recover();
       this.#lost = 0;
       this.#problem = '';
     } catch (error) {
@@ -165,6 +173,27 @@ export class History {
       const { what } = causeOf(error);
       if (what !== this.#problem) log.log('warn', 'the history cannot be written', { what });
       this.#problem = what;
+    }
+  }
+
+  /** Adds the checks of an earlier manager to the runs that it has left. */
+  async #recover(): Promise<void> {
+    const runs = [...this.#busy.values()].filter(({ before }) => before !== undefined);
+    if (runs.length === 0) return;
+    const found = new Map(runs.map((run) => [run, noUse]));
+    for await (const entry of this.#tools.ring.entries()) {
+      if (entry.kind !== 'sample' || entry.at > this.#startedAt) continue;
+      const { at, spanS, gpus } = entry;
+      for (const [run, use] of found) {
+        if (at <= (run.before ?? at)) continue;
+        const values = run.gpus.map((gpu) => gpus.get(gpu));
+        const checks = Math.max(1, Math.round((spanS * 1000) / checkEveryMs));
+        found.set(run, withCheck(use, values, spanS, checks));
+      }
+    }
+    for (const [run, use] of found) {
+      run.use = joined(use, run.use);
+      run.before = undefined;
     }
   }
 

@@ -34,14 +34,31 @@ export const noUse: UseSoFar = {
   power: nothing,
 };
 
+/** Returns the use of two parts of a run together. Pure. */
+export function joined(one: UseSoFar, other: UseSoFar): UseSoFar {
+  const added = (a: Mean, b: Mean): Mean => ({ sum: a.sum + b.sum, seconds: a.seconds + b.seconds });
+  const peaks = [one.peakMemoryMiB, other.peakMemoryMiB].filter((peak) => peak !== undefined);
+  return {
+    samples: one.samples + other.samples,
+    sampledS: one.sampledS + other.sampledS,
+    ...(peaks.length === 0 ? {} : { peakMemoryMiB: Math.max(...peaks) }),
+    active: added(one.active, other.active),
+    utilization: added(one.utilization, other.utilization),
+    throttled: added(one.throttled, other.throttled),
+    power: added(one.power, other.power),
+  };
+}
+
 /**
- * Adds one check. `values`: of each GPU of the run; undefined: the check did not show it. `seconds`: the time that it stands for.
+ * Adds one check, or a sample of several. `values`: of each GPU of the run; undefined: it did not show it. `seconds`: the time that
+ * it stands for.
  * A value that one GPU lacks is not known for the run in this time. Pure.
  */
 export function withCheck(
   use: UseSoFar,
   values: readonly (GpuSample | undefined)[],
   seconds: number,
+  checks = 1,
 ): UseSoFar {
   const all = (name: keyof GpuSample): readonly number[] | undefined => {
     const known = values.flatMap((value) => value?.[name] ?? []);
@@ -56,7 +73,7 @@ export function withCheck(
   const peak = memory && Math.max(total(memory), use.peakMemoryMiB ?? 0);
   return {
     ...use,
-    samples: use.samples + 1,
+    samples: use.samples + checks,
     sampledS: use.sampledS + seconds,
     ...defined({ peakMemoryMiB: peak }),
     active: added(use.active, utilization?.filter((value) => value > 0).length),

@@ -210,6 +210,31 @@ describe('a run', () => {
     expect(history.useOf('r1')).toBeUndefined();
   });
 
+  test('keeps its GPU use when the manager is started again during its job', async () => {
+    const running = (): SlotStatus => ({ ...busy('r1'), jobSince: new Date(since).toISOString() });
+    clock.pass(3_600_000);
+    const since = clock.wall();
+    const minutes = async (count: number, values: Values): Promise<void> => {
+      for (let check20 = 0; check20 < 3 * count; check20 += 1) {
+        clock.pass(20_000);
+        observe({ slots: [running()] });
+        history.checked(check(values));
+        if (check20 % 3 === 2) await history.write();
+      }
+    };
+    await minutes(10, { 'fb_memory_usage.used': '4000 MiB' });
+    await start();
+    await minutes(10, { 'utilization.gpu_util': '0 %' });
+    await history.write();
+    expect(history.useOf('r1')).toEqual({
+      samples: 60,
+      sampledS: 1200,
+      gpuS: 600,
+      peakMemoryMiB: 4000,
+      meanUtilizationPercent: 25,
+    });
+  });
+
   test('counts no check twice, and none for longer than a minute', async () => {
     observe({ slots: [busy('r1')] });
     const first = check();
