@@ -54,6 +54,14 @@ export class Terminal {
     ).trimEnd();
   }
 
+  /** Returns whether the cursor is visible, and whether a program has the alternate screen. */
+  modes(): { readonly cursor: boolean; readonly alternate: boolean } {
+    const [cursor, alternate] = this.#tmux('display', '-p', '-t', '0', '#{cursor_flag} #{alternate_on}')
+      .trim()
+      .split(' ');
+    return { cursor: cursor === '1', alternate: alternate === '1' };
+  }
+
   /** Resolves with the screen as soon as it shows this. */
   see(what: string | RegExp, timeoutMs = 180_000): Promise<string> {
     return this.#until(what, () => this.screen(), timeoutMs);

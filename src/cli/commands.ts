@@ -434,19 +434,19 @@ const fleetCommands: readonly CommandSpec[] = [
         description:
           'exit as a Nagios plugin: 0 healthy, 1 degraded, 2 failed, hung or unreachable, 3 unknown',
       },
-      { flags: '--parallel <n>', description: 'hosts at the same time', default: '50' },
-    ],
-    instead: [
       {
-        options: ['-w', '--watch'],
-        next: 'run "watch -n 30 azp-fleet status" for a table that is refreshed',
+        flags: '-w, --watch',
+        description:
+          'refresh the screen until q: asks managers every 10 s and pools once a minute; / filters, Enter opens a host',
       },
+      { flags: '--parallel <n>', description: 'hosts at the same time', default: '50' },
     ],
     examples: [
       ['azp-fleet status', 'every host of ./inventory.yaml'],
       ['azp-fleet status h200-1', 'one host: its slots, GPUs, jobs and disk'],
       ['azp-fleet status h200-1/3', 'its row, and what its slot 3 does'],
       ['azp-fleet status --probe --limit hopper', 'check the GPUs of one group now'],
+      ['azp-fleet status --watch', 'the whole terminal, refreshed until q'],
       ['azp-fleet status --check', 'for monitoring systems'],
       ['azp-fleet status --json', 'for programs'],
     ],

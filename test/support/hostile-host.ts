@@ -22,6 +22,8 @@ export interface HostileHost {
   /** The methods of all logins, in their order. */
   readonly methods: () => readonly string[];
   close(): void;
+  /** Ends all its connections, and accepts no more. */
+  leave(): void;
 }
 
 interface Behaviour {
@@ -58,9 +60,14 @@ export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHos
   };
   let heard = '';
   const methods: string[] = [];
+  const clients = new Set<ssh2.Connection>();
   const server = new ssh2.Server({ hostKeys: [key], ...says }, (client) => {
     client.on('error', () => undefined);
-    client.once('close', () => behaviour.left?.());
+    clients.add(client);
+    client.once('close', () => {
+      clients.delete(client);
+      behaviour.left?.();
+    });
     // The types of ssh2 lack this for servers, and the event of a connection to a socket of the host.
     const untyped = client as unknown as NodeJS.EventEmitter & { setNoDelay(on: boolean): void };
     untyped.setNoDelay(true);
@@ -99,6 +106,10 @@ export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHos
     heard: () => heard,
     methods: () => methods,
     close: () => void server.close(),
+    leave: () => {
+      server.close();
+      for (const client of clients) client.end();
+    },
   };
 }
 

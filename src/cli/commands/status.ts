@@ -43,6 +43,7 @@ import type { Result } from '../result.ts';
 import { openFleet, type OpenFleet, openForPlan, withFleet } from '../run/fleet.ts';
 import type { Connected } from '../run/hosts.ts';
 import { openPlanning } from '../run/planning.ts';
+import { watch } from '../watch/watch.ts';
 
 /** Shows the state of every host. Changes nothing. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
@@ -50,6 +51,10 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const targets = readTargets(input.positionals);
   const isCheck = options.flag('check');
   if (isCheck && options.flag('drift')) throw checkWithDrift();
+  if (options.flag('watch')) {
+    refuseWithWatch(input);
+    return watch(context, { ...input, positionals: targets.hosts });
+  }
   const show = async (open: OpenFleet & Connected): Promise<Result> => {
     const { hosts, transport, emit } = open;
     const plain = plainPools(hosts);
@@ -122,6 +127,17 @@ function checkWithDrift(): FleetError {
     code: 'usage.arguments',
     what: '--check does not go with --drift: both define the exit code',
     next: 'run two commands',
+  });
+}
+
+/** Throws for an option that --watch would ignore. */
+function refuseWithWatch({ options }: CommandInput): void {
+  const other = ['check', 'drift', 'json', 'probe', 'strict'].find((name) => options.flag(name));
+  if (other === undefined) return;
+  throw usageError({
+    code: 'usage.arguments',
+    what: `--watch does not go with --${other}`,
+    next: other === 'json' ? 'for programs run azp-fleet status --json' : `run azp-fleet status --${other}`,
   });
 }
 

@@ -287,7 +287,7 @@ interface HostColumn extends Column {
 }
 
 /** Versions are shortened first, then columns of software leave; host, GPUs, agents and verdict stay. */
-const columns: readonly HostColumn[] = [
+export const columns: readonly HostColumn[] = [
   { heading: ['host'], yields: 99 },
   { heading: ['os'], yields: 5, leaves: 1, everywhere: '' },
   { heading: ['gpus'], yields: 97 },
@@ -312,7 +312,7 @@ export const verdictStyle: Readonly<Record<Verdict['state'], Style>> = {
 };
 
 /** What was not read of a host that was reached is `?`, and what it lacks `-`. `oldest`: the source whose age is shown beside the verdict. */
-function statusCells(row: StatusRow, oldest?: StatusRow['oldest']): readonly Cell[] {
+export function statusCells(row: StatusRow, oldest?: StatusRow['oldest']): readonly Cell[] {
   const { os, gpus, manager, verdict, unknown = [] } = row;
   const without = (fact: keyof Facts) => (unreadOf({ unknown }, fact).length > 0 ? '?' : '-');
   const unreported = os === undefined ? '-' : '?';

@@ -16,12 +16,12 @@ export interface Column {
   readonly leaves?: number;
 }
 
-const gap = '  ';
+export const gap = '  ';
 
 /** The level of a column that is left out. */
 const leftOut = Number.POSITIVE_INFINITY;
 
-interface Page {
+export interface Page {
   readonly width: number;
   readonly paint: Paint;
 }
@@ -102,7 +102,7 @@ export function columns(rows: readonly (readonly string[])[], width: number): st
  * until the table fits; then columns are left out in the order of `leaves`. Space left over goes to the columns that
  * yield last.
  */
-function fit(
+export function fit(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
   widthAt: WidthAt,
@@ -142,7 +142,7 @@ function fit(
 type WidthAt = (index: number, level: number) => number;
 
 /** Measures each different text of a column once, because `fit` asks many times, and a fleet has many equal cells. */
-function columnWidths(columns: readonly Column[], rows: readonly (readonly Cell[])[]): WidthAt {
+export function columnWidths(columns: readonly Column[], rows: readonly (readonly Cell[])[]): WidthAt {
   const known = columns.map(() => new Map<number, number>([[leftOut, 0]]));
   return (index, level) => {
     const found = known[index]?.get(level);
@@ -156,11 +156,11 @@ function columnWidths(columns: readonly Column[], rows: readonly (readonly Cell[
 }
 
 /** Returns the text for a level, or the shortest one. */
-function at(texts: readonly string[], level: number): string {
+export function at(texts: readonly string[], level: number): string {
   return texts[Math.min(level, texts.length - 1)] ?? '';
 }
 
-function total(widths: readonly number[]): number {
+export function total(widths: readonly number[]): number {
   const shown = widths.filter((width) => width > 0);
   return shown.reduce((sum, width) => sum + width, 0) + gap.length * Math.max(0, shown.length - 1);
 }

@@ -88,6 +88,8 @@ function typed(line: string): readonly string[] {
 
 /** Examples that need Docker and a network, or a bundle: here they report what is missing. */
 const ofBundle = /^azp-fleet bundle | --bundle /;
+/** Examples that need a terminal: with --json they are refused, which is a document, too. */
+const onTerminal = / --watch\b/;
 /** Examples whose document is that of `pool prune`, as their description says. */
 const byPrune: ReadonlySet<string> = new Set(['azp-fleet remove --gone h100-3']);
 
@@ -99,6 +101,10 @@ describe('every example of every command prints one valid document', () => {
     const cwd = spec.inventory === false ? elsewhere : fake.folder;
     const { schema, command, version, at, exitCode, problems, ...own } = await json(typed(line), cwd);
     expect({ schema, command, version, at }).toMatchObject({ schema: 1, command: spec.name });
+    if (onTerminal.test(line)) {
+      expect(problems).toMatchObject([{ code: 'usage.arguments' }]);
+      return expect({ exitCode, own }).toEqual({ exitCode: 2, own: {} });
+    }
     if (ofBundle.test(line)) {
       expect(problems).toHaveLength(1);
       return expect([[], members]).toContainEqual(Object.keys(own));
