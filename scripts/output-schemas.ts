@@ -1,6 +1,7 @@
 // The JSON Schemas of `--json` in schemas/, by command. `npm run schema` writes them.
 import * as z from 'zod';
 
+import type { RungResult } from '../src/fleet/doctor/ladder.ts';
 import type { PoolQueue } from '../src/fleet/status/collect.ts';
 import type { RotationEnd } from '../src/cli/render/rotation.ts';
 import type { HostOutcome } from '../src/fleet/apply/outcome.ts';
@@ -172,6 +173,42 @@ const parallelJobs = z.object({
   used: count.optional(),
 } satisfies Members<JobsView>);
 
+const findingsBeside = z.array(finding).describe('Do not break the rung').optional();
+/** The members of a rung in this state, besides those of every rung. */
+type RungMembers<State> = Omit<
+  Members<Extract<RungResult, { readonly state: State }>>,
+  'rung' | 'title' | 'state' | 'findings'
+>;
+const rungIs = <State extends RungResult['state']>(state: State, members: RungMembers<State>) =>
+  z.object({ rung: text, title: text, state: z.literal(state), ...members, findings: findingsBeside });
+
+/** A rung of doctor's ladder. */
+const rung = z.union([
+  rungIs('ok', { seen: text.optional() }),
+  rungIs('broken', {
+    code: text,
+    what: text,
+    expected: text.optional(),
+    seen: text.optional(),
+    next: text,
+    fix: z.literal('provision').describe('`doctor --fix` does the next action').optional(),
+  }),
+  rungIs('unknown', { why: text, next: text.optional() }),
+  rungIs('skipped', { why: text.describe('Why there is nothing to check'), next: text.optional() }),
+  rungIs('blocked', { because: text.describe('The rung that failed, or is unknown'), why: text }),
+]);
+
+/** What `--fix` did on a host. */
+const outcome = z.object({
+  host: text,
+  state: z.enum(['ok', 'changed', 'failed', 'unreachable', 'skipped']),
+  changes: count,
+  untouched: z.literal(true).optional(),
+  problem: problem.optional(),
+  verdict: verdict.optional(),
+  interrupted: z.looseObject({}).optional(),
+} satisfies Members<HostOutcome>);
+
 const releaseLine = support.extend({
   isDefault: z.boolean(),
   release: text.optional(),
@@ -246,6 +283,11 @@ const outputs = {
     hosts: plan.hosts,
     waves: nullable(plan.waves.unwrap()),
     support: z.array(z.object({ host: text, support: z.array(support) })),
+  },
+  doctor: {
+    machine: z.array(rung),
+    hosts: z.array(z.object({ host: text, rungs: z.array(rung) })),
+    fixed: nullable(z.array(outcome)).describe('null: nothing was fixed'),
   },
   version: {
     protocol: z.int(),

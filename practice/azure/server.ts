@@ -48,6 +48,7 @@ export function createFakeServer(fake: Fake): Server {
 async function handle(fake: Fake, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const url = askedUrl(request.url ?? '/');
   const host = askedHost(request);
+  response.setHeader('date', new Date(fake.now()).toUTCString());
   if (url === undefined || host === undefined) {
     await write(response, badRequest);
     return;

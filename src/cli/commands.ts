@@ -244,6 +244,11 @@ const drainTimeout: OptionSpec = {
   description: 'how long to wait for running jobs before a disturbing change',
   default: '4h',
 };
+const probeTimeout: OptionSpec = {
+  flags: '--probe-timeout <duration>',
+  description: 'a probe that takes longer counts as hung',
+  default: '60s',
+};
 const breakLock: OptionSpec = {
   flags: '--break-lock',
   description: "take over another run's lock; prints its owner",
@@ -422,11 +427,7 @@ const fleetCommands: readonly CommandSpec[] = [
     positionals: '[targets...]',
     options: [
       { flags: '--probe', description: 'check the GPUs now, in a probe container on every host' },
-      {
-        flags: '--probe-timeout <duration>',
-        description: 'a probe that takes longer counts as hung',
-        default: '60s',
-      },
+      probeTimeout,
       { flags: '--drift', description: 'also plan; exit 3 when provision would change something' },
       { flags: '--strict', description: 'exit 1 for degraded hosts too' },
       {
@@ -452,6 +453,28 @@ const fleetCommands: readonly CommandSpec[] = [
     ],
     json: ['hosts', 'fleetDrift', 'parallelJobs', 'queues'],
     load: async () => (await import('./commands/status.ts')).run,
+  },
+  {
+    name: 'doctor',
+    group: 'Repair',
+    summary: 'find the step at which a host fails, from this machine to its agents',
+    description:
+      'Steps that depend on a failed one are not checked. Changes nothing; --fix does what "azp-fleet provision" can do about it, and never changes host keys, tokens, or drains by users.',
+    positionals: '[hosts...]',
+    options: [
+      { flags: '--fix', description: 'show the plan of provision, ask, apply, check again' },
+      { flags: '--no-probe', description: 'check no GPUs in a container' },
+      probeTimeout,
+      bundle,
+      parallel,
+    ],
+    examples: [
+      ['azp-fleet doctor h200-1', 'why does this host run no jobs?'],
+      ['azp-fleet doctor', 'every host, the worst first'],
+      ['azp-fleet doctor h200-1 --fix', 'and do what provision can do about it'],
+    ],
+    json: ['machine', 'hosts', 'fixed'],
+    load: async () => (await import('./commands/doctor.ts')).run,
   },
   {
     name: 'diagnose',

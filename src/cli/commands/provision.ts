@@ -7,7 +7,7 @@ import type { HostOutcome } from '../../fleet/apply/outcome.ts';
 import { distinct, type PoolsPlan } from '../../fleet/apply/pools.ts';
 import { announcedBy, readPlanFile } from '../../fleet/apply/saved-plan.ts';
 import { wavesOf } from '../../fleet/apply/waves.ts';
-import type { HostSpec } from '../../fleet/inventory/fleet.ts';
+import type { HostSpec, WaveLimits } from '../../fleet/inventory/fleet.ts';
 import { inventoryDigest } from '../../fleet/plan/digest.ts';
 import type { FleetPlan } from '../../fleet/plan/fleet-plan.ts';
 import { hasOnlyTakeOvers } from '../../fleet/plan/held-names.ts';
@@ -35,19 +35,55 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const saved = await savedPlan(context, input, opened);
   const limits = waveLimits(options, opened.fleet, saved?.waves);
   const hosts = await chooseHosts(opened.hosts, options.string('rerun'), { journal, state }, saved);
-  return connected(context, input, { ...opened, hosts }, overSsh, async (open) => {
+  return provisionHosts(
+    context,
+    input,
+    { ...opened, hosts },
+    {
+      saved,
+      limits,
+      probe: options.flag('probe'),
+      adopt: options.flag('adopt'),
+      ended: async (outcomes) => {
+        if (state.refused === undefined)
+          await saveJournal(context, input, { journal, inventory: opened.fleet.file }, outcomes);
+      },
+    },
+  );
+}
+
+interface Provisioning {
+  /** The plan to apply; undefined: a new one. */
+  readonly saved?: FleetPlan | undefined;
+  readonly limits: WaveLimits;
+  /** Verify with nvidia-smi in a container. */
+  readonly probe: boolean;
+  /** Take over agent names without asking. */
+  readonly adopt: boolean;
+  /** Called with the outcomes, if anything was applied. */
+  readonly ended?: (outcomes: readonly HostOutcome[]) => Promise<void>;
+}
+
+/** Plans, asks, applies and verifies on the opened hosts. */
+export async function provisionHosts(
+  context: Context,
+  input: CommandInput,
+  opened: OpenFleet,
+  { saved, limits, probe, adopt: adopts, ended }: Provisioning,
+): Promise<Result> {
+  return connected(context, input, opened, overSsh, async (open) => {
+    const { hosts } = open;
     const { tools, blocked, prepare } = await openPlanning(context, input, open);
     const onPools = (pools: PoolsPlan) =>
       pools.blocked.forEach((problem, pool) => blocked.set(pool, problem));
-    const probe = options.flag('probe');
     let outcomes: readonly HostOutcome[] | undefined;
-    let adopt = options.flag('adopt');
+    let adopt = adopts;
     const result = await changeHosts(context, input, open, {
       question: (where) => `Apply these changes to ${where}?`,
       unasked: 'review the plan with "azp-fleet plan", then run again with --yes',
       beside: () => distinct(blocked),
       survey: async () => {
-        const follow = !options.flag('dryRun');
+        const follow = !input.options.flag('dryRun');
         if (saved === undefined)
           return surveyFleet(open.fleet, hosts, open.azure, tools, { follow, onPools });
         // The saved plan already has the answers of the package managers.
@@ -60,7 +96,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
         const titles = pools.changes.flatMap(({ action, title }) =>
           action.kind === 'take-over' ? [title] : [],
         );
-        if (adopt || titles.length === 0 || options.flag('yes')) return;
+        if (adopt || titles.length === 0 || input.options.flag('yes')) return;
         adopt = await confirm(context, takeOverQuestion(titles));
       },
       waves: (survey) =>
@@ -74,8 +110,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
         return outcomes;
       },
     });
-    if (outcomes !== undefined && state.refused === undefined)
-      await saveJournal(context, input, { journal, inventory: open.fleet.file }, outcomes);
+    if (outcomes !== undefined) await ended?.(outcomes);
     return result;
   });
 }

@@ -33,7 +33,7 @@ export function merged(troubles: readonly Trouble[]): readonly Trouble[] {
 }
 
 /** Returns the next action with the names of all its hosts in its command. */
-function forHosts(next: string, hosts: readonly string[]): string {
+export function forHosts(next: string, hosts: readonly string[]): string {
   const names = foldNames(hosts).replaceAll(', ', ' ');
   return next.replaceAll(
     /(azp-fleet (?:[a-z-]+ )+)\{host\}(?![\w.-])/g,

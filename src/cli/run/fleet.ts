@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { AzureClient } from '../../shared/azure/client.ts';
 import { createAzureClient } from '../../shared/azure/create-client.ts';
 import { patCredential, servicePrincipalCredential } from '../../shared/azure/http/credential.ts';
-import { createFetch } from '../../shared/azure/http/proxy.ts';
+import { createFetch, type Fetch } from '../../shared/azure/http/proxy.ts';
 import type { RestOptions } from '../../shared/azure/http/rest.ts';
 import { createTokenPermissions, type TokenPermissions } from '../../shared/azure/token-permissions.ts';
 import { organizationUrl } from '../../shared/azure/url.ts';
@@ -40,13 +40,23 @@ export async function openFleet(
   input: CommandInput,
   patterns?: readonly string[],
 ): Promise<OpenFleet> {
-  const { fleet, hosts } = openHosts(context, input, patterns);
-  const json = input.options.flag('json');
-  const expiry = expiryWarning(fleet.credential.expires, context.clock.wall());
-  if (!json && expiry !== undefined) {
+  const open = openHosts(context, input, patterns);
+  const expiry = expiryWarning(open.fleet.credential.expires, context.clock.wall());
+  if (!input.options.flag('json') && expiry !== undefined) {
     const hasExpired = expiry.code === 'inventory.token-expired';
     warn(context.stderr, hasExpired ? expiry : { what: `${expiry.what} [${expiry.code}]` });
   }
+  return openAzure(context, input, open);
+}
+
+/** Resolves the credential of an inventory. `noting`: wraps the fetch of the clients. */
+export async function openAzure(
+  context: Context,
+  input: CommandInput,
+  { fleet, hosts }: OpenHosts,
+  noting: (fetch: Fetch) => Fetch = (fetch) => fetch,
+): Promise<OpenFleet> {
+  const json = input.options.flag('json');
   const source = credentialSource(fleet);
   const credential = await resolve(context, fleet, source, 'the token');
   checkToken(credential, source, fleet.credential.kind);
@@ -56,7 +66,8 @@ export async function openFleet(
   };
   const onPause = (server: string, ms: number) =>
     say(`${server} limits requests: waiting ${Math.ceil(ms / 1000)} s`);
-  const rest = restOptions(context, fleet, { secret: credential, caPem, onPause });
+  const options = restOptions(context, fleet, { secret: credential, caPem, onPause });
+  const rest = { ...options, fetch: noting(options.fetch) };
   return {
     fleet,
     hosts,
@@ -74,7 +85,11 @@ export async function openFleet(
 
 /** Opens the fleet for commands with a plan: also reads registry passwords and webhooks. */
 export async function openForPlan(context: Context, input: CommandInput): Promise<OpenFleet> {
-  const open = await openFleet(context, input);
+  return forPlan(context, await openFleet(context, input));
+}
+
+/** Reads registry passwords and webhooks, which a plan needs. */
+export async function forPlan(context: Context, open: OpenFleet): Promise<OpenFleet> {
   const { fleet, hosts } = open;
   return {
     ...open,
@@ -106,7 +121,7 @@ export function restOptions(
     caPem,
     onPause,
   }: { secret: Secret; caPem: string | undefined; onPause?: (server: string, ms: number) => void },
-): RestOptions {
+): RestOptions & { readonly fetch: Fetch } {
   const fetch = createFetch({ ...defined({ http, https, caPem }), noProxy });
   return {
     organization: organizationUrl(organization),

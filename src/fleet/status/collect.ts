@@ -53,10 +53,12 @@ export async function observeHosts(
 async function observeHost(host: HostSpec, tools: ObserveTools): Promise<Observation> {
   const { transport, emit, signal } = tools;
   const { name } = host;
+  let isConnected = false;
   try {
     signal.throwIfAborted();
     emit({ kind: 'host-state', host: name, state: 'connecting' });
     const session = await transport.connect({ name, ssh: host.ssh }, { signal });
+    isConnected = true;
     try {
       emit({ kind: 'host-state', host: name, state: 'reading' });
       const facts = await gatherFacts(session, host, tools.root, signal);
@@ -78,7 +80,7 @@ async function observeHost(host: HostSpec, tools: ObserveTools): Promise<Observa
   } catch (error) {
     if (signal.aborted) throw error;
     const { problem } = failure(name, error, tools.log);
-    return { host, ...defined({ problem }) };
+    return { host, isConnected, ...defined({ problem }) };
   }
 }
 

@@ -36,6 +36,8 @@ export interface Observation {
   readonly host: HostSpec;
   /** Why it could not be reached or read. */
   readonly problem?: Problem;
+  /** With a problem: whether the login succeeded before. */
+  readonly isConnected?: boolean;
   readonly facts?: GatheredFacts;
   /** This machine's wall clock when it had read them. */
   readonly readAt?: number;

@@ -21,7 +21,17 @@ export function hostFindings(facts: GatheredFacts): readonly Finding[] {
   if (manager !== undefined && manager.current === undefined) {
     return [fail('host.not-provisioned', 'the host is not provisioned: it has no manager', provision)];
   }
-  const findings = [];
+  const findings = [...stackFindings(facts)];
+  if (manager !== undefined && manager.unitActive !== 'active' && manager.unitActive !== 'activating') {
+    const next = 'check `journalctl -u azp-fleet-manager` on the host';
+    findings.push(fail('manager.down', `the manager is ${manager.unitActive ?? 'not running'}`, next));
+  }
+  return findings;
+}
+
+/** Returns what is missing of driver, Docker and toolkit, with or without a manager. Pure. */
+export function stackFindings(facts: GatheredFacts): readonly Finding[] {
+  const findings: Finding[] = [];
   const driven = valueOf(reading(facts, 'gpus', 'driver'));
   if (driven !== undefined && driven.gpus.length > 0 && driven.driver.loaded === undefined) {
     findings.push(
@@ -41,10 +51,6 @@ export function hostFindings(facts: GatheredFacts): readonly Finding[] {
   const served = valueOf(reading(facts, 'gpus', 'toolkit'));
   if (served !== undefined && served.gpus.length > 0 && lacksToolkit(served)) {
     findings.push(fail('toolkit.missing', 'nvidia-container-toolkit is not installed', provision));
-  }
-  if (manager !== undefined && manager.unitActive !== 'active' && manager.unitActive !== 'activating') {
-    const next = 'check `journalctl -u azp-fleet-manager` on the host';
-    findings.push(fail('manager.down', `the manager is ${manager.unitActive ?? 'not running'}`, next));
   }
   return findings;
 }

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
 import { commands } from '../../../src/cli/commands.ts';
 import { runCommand } from '../../support/command.ts';
+import { StillClock } from '../../support/clock.ts';
 import { practiceFleet, type PracticeFleet } from '../../support/practice-fleet.ts';
 import { leftOnScreen } from '../../support/screen.ts';
 import { useFake } from '../practice/azure/server.ts';
@@ -45,6 +46,9 @@ const chosen: Readonly<Record<string, string>> = {
   'status, one drained host': 'status rtx-box',
   'status, one unreachable host': 'status away',
   'status, check': 'status --check',
+  doctor: 'doctor',
+  'doctor, one host': 'doctor h200-1',
+  'doctor, mistake in the inventory': 'doctor wrong.yaml',
   diagnose: 'diagnose kernel.log',
   explain: 'explain ssh.auth',
   'explain, unknown code': 'explain ssh.aut',
@@ -149,6 +153,8 @@ async function screen(name: string, size: Size): Promise<string> {
   const [own = '', rest] = line.split(' -- ');
   const words = [...own.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain = '']) => quoted ?? plain);
   const argv = rest === undefined ? words : [...words, '--', ...rest.split(' ')];
+  // The date of the server's answers is that of the stopped clock.
+  if (line.startsWith('doctor')) fake.ahead = new StillClock().wall() - Date.now();
   const { both, exitCode } = await runCommand(argv, { cwd, env, terminal: size });
   const shown = leftOnScreen(both).join('\n').trimEnd();
   return `$ azp-fleet ${line}\n${shown}\n[exit ${exitCode}]\n`

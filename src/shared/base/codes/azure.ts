@@ -1,6 +1,10 @@
 /** Azure DevOps. */
 export const azureCodes = {
   'azure.auth': ['token rejected (401)', 'check or replace the token, and check organization:'],
+  'azure.auto-update': [
+    'the pool updates its agents: an agent for one job would update itself instead of running the job',
+    'run `azp-fleet pool authorize`, or `azp-fleet provision`',
+  ],
   'azure.certificate': [
     'the certificate of the server is not signed by a trusted authority',
     'set ca: to the certificate of the authority',
@@ -31,6 +35,14 @@ export const azureCodes = {
   'azure.project-missing': [
     'the project does not exist, or the token lacks permission',
     'check projects:, and the access of the token',
+  ],
+  'azure.queue-closed': [
+    'pipelines of a project may not use the pool: each waits for a permission at its first run',
+    'run `azp-fleet pool authorize`, or `azp-fleet provision`',
+  ],
+  'azure.queue-missing': [
+    'a project has no queue of the pool',
+    'run `azp-fleet pool authorize`, or `azp-fleet provision`',
   ],
   'azure.refused': ['Azure DevOps refused the request; the message quotes why', 'do what the message says'],
   'azure.server-error': [

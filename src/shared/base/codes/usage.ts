@@ -1,6 +1,18 @@
 /** Arguments of a command, and ends of a run. */
 export const usageCodes = {
   bug: ['a bug in azp-fleet', 'report it with the debug log'],
+  'doctor.clock-off': [
+    'the clock of this machine differs from that of Azure DevOps by more than 5 min',
+    'run `timedatectl set-ntp true` on this machine',
+  ],
+  'doctor.no-space': [
+    'this machine has too little free disk space for files that are sent to hosts',
+    'free space, or set XDG_CACHE_HOME to a folder on another disk',
+  ],
+  'doctor.nothing-to-fix': [
+    'provision does none of the next actions that doctor found',
+    'do them by hand; a token that cannot be read comes first',
+  ],
   'exec.output-file': [
     'the output of a command of more than 1 MiB does not fit on the disk of this machine',
     'free disk space in the folder of temporary files, or set TMPDIR to another folder',
