@@ -75,7 +75,7 @@ async function openAccess(
   try {
     return { open, opened: await openAzure(context, input, open, (fetch) => clock.noting(fetch)) };
   } catch (error) {
-    if (!(error instanceof FleetError)) throw error;
+    if (!(error instanceof FleetError) || context.signal.aborted) throw error;
     return { open, problem: error.problem };
   }
 }

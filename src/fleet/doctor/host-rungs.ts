@@ -5,6 +5,7 @@ import type { ManagerStatus } from '../../shared/contract/status.ts';
 import { imageOverall } from '../../shared/contract/status.ts';
 import type { Code } from '../../shared/base/codes/code.ts';
 import type { Problem } from '../../shared/base/errors.ts';
+import { shortGpu } from '../../shared/health/checkup.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import type { Facts, GatheredFacts } from '../facts/facts.ts';
 import {
@@ -134,8 +135,10 @@ const checks: Readonly<Record<HostRung, Own>> = {
   'host-token': {
     title: 'token on the host',
     dependsOn: ['azure'],
-    check: ofStatus(({ pools }) => {
-      const down = pools.filter(({ up }) => !up).map(({ name }) => name);
+    check: ofStatus(({ pools, problems }) => {
+      // It was accepted where the server says that a pool is missing.
+      const isMissing = problems.some(({ code }) => code === 'pool.missing');
+      const down = isMissing ? [] : pools.filter(({ up }) => !up).map(({ name }) => name);
       return down.length === 0 ? ok('accepted') : unknown(`its manager has not read pool ${down.join(', ')}`);
     }),
   },
@@ -237,41 +240,41 @@ function withFindings(id: HostRung, { isStrict, check }: Own, seen: HostSeen): C
       : (found.find(({ severity }) => severity === 'fail') ?? (isStrict && found[0]));
   if (worst) return fixable(seen.host, ofFinding(worst));
   const findings = found.filter(({ severity }) => severity !== 'info');
-  return { ...check(seen), ...(findings.length === 0 ? {} : { findings }) };
+  const result = check(seen);
+  // What is unknown says so itself.
+  return findings.length === 0 || result.state === 'unknown' ? result : { ...result, findings };
 }
 
 function ofFinding({ code, what, next, gpu }: Finding): Broken {
-  return { code, what: gpu === undefined ? what : `GPU ${gpu}: ${what}`, next };
+  return { code, what: gpu === undefined ? what : `${shortGpu(gpu)}: ${what}`, next };
 }
 
 function ofHost({ code, what, expected, seen, next = 'run it again with --debug' }: Problem): Broken {
   return { code, what, next, ...defined({ expected, seen }) };
 }
 
-/** Problems of which `provision` is the fix, and the part of the inventory that must not forbid it. */
-const provisionFixes: ReadonlyMap<Code, (host: HostSpec) => boolean> = new Map<
-  Code,
-  (host: HostSpec) => boolean
->([
-  ['host.not-provisioned', () => true],
-  ['driver.not-loaded', ({ driver }) => driver.install],
-  ['driver.fabric-manager', ({ driver }) => driver.install],
-  ['driver.mismatch', ({ driver }) => driver.install],
-  ['smi.missing', ({ driver }) => driver.install],
-  ['docker.down', ({ docker }) => docker.left !== true],
-  ['toolkit.missing', ({ toolkit }) => toolkit.left !== true],
-  ['engine.cdi-stale', ({ toolkit }) => toolkit.left !== true],
-  ['manager.down', () => true],
-  ['manager.older-config', () => true],
-  ['manager.release', () => true],
-  ['image.failed', () => true],
+/** Problems that `provision` fixes, too, although their next action is another one. */
+const alsoFixed: ReadonlySet<Code> = new Set<Code>([
+  'docker.down',
+  'driver.mismatch',
+  'engine.cdi-stale',
+  'image.failed',
+  'manager.down',
 ]);
 
-const provision = /^run `azp-fleet provision`/;
+/** Tells whether the inventory leaves this part of the host alone. */
+function isLeft(code: Code, { driver, docker, toolkit }: HostSpec): boolean {
+  if (/^(?:driver|smi)\./.test(code)) return !driver.install;
+  if (code.startsWith('docker.')) return docker.left === true;
+  return /^toolkit\.|^engine\.cdi-stale$/.test(code) && toolkit.left === true;
+}
+
+const provision = /^run [`"]azp-fleet provision[`"]/;
 
 /** Marks what `provision` of this host fixes, and names the command; what else to do follows it. */
 function fixable(host: HostSpec, problem: Broken): Check {
-  if (provisionFixes.get(problem.code)?.(host) !== true) return broken(problem);
+  const isFixed = provision.test(problem.next) || alsoFixed.has(problem.code);
+  if (!isFixed || isLeft(problem.code, host)) return broken(problem);
   const command = `run \`azp-fleet provision ${host.name}\``;
   const next = provision.test(problem.next)
     ? problem.next.replace(provision, command)
@@ -295,7 +298,7 @@ function unread({ why, unread: facts }: { why: string; unread: Parameters<typeof
   return unknown(why, unreadNext(facts));
 }
 
-function checkDisk(facts: GatheredFacts): Check {
+function checkDisk(facts: GatheredFacts, { status }: HostSeen): Check {
   const read = reading(facts, 'disk', 'containerdRoot');
   if (read.kind === 'unknown') return unread(read);
   const { disk, containerdRoot } = read.value;
@@ -304,7 +307,8 @@ function checkDisk(facts: GatheredFacts): Check {
   const space = volumeOf(disk, folder);
   if (space === undefined) return unknown('df shows no file system');
   const free = `${(space.freeBytes / gib).toFixed(1)} GiB free on ${space.mount}`;
-  if (space.freeBytes >= leastFree) return ok(free);
+  // A manager knows the size of the disk, too, and reports one that is full.
+  if (status !== undefined || space.freeBytes >= leastFree) return ok(free);
   return broken({
     code: 'disk.full',
     what: `the disk of Docker (${folder}) is nearly full: ${free}`,

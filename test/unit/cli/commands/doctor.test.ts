@@ -224,14 +224,18 @@ test('--fix --yes does what provision does, and checks again', async () => {
 });
 
 test('--fix where provision is no fix: nothing is changed, and drains of users stay', async () => {
-  write([
-    await serve('good', {
-      disk: 'path /\nFilesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 900000000 899000000 1000000 99% /\n',
-    }),
-  ]);
+  const [slot] = report.slots;
+  const full = {
+    state: 'waiting',
+    code: 'disk.full',
+    cause: 'the disk of Docker is full',
+    next: 'free space',
+  };
+  const status = { ...report, slots: [slot, { ...slot, ...full, slot: '1', agent: 'good-1' }] };
+  write([await serve('good', { 'manager-status': `present\n${JSON.stringify(status)}` })]);
   await permit();
   const { stdout, stderr } = await doctor('--no-probe', '--fix', '--yes');
-  expect(stdout).toMatch(/✗ disk .*nearly full/);
+  expect(stdout).toMatch(/✗ disk +the disk of Docker is full \[disk\.full\]\n {4}next {6}free space/);
   expect(stderr).toContain('azp-fleet provision fixes none of this: nothing was changed');
   expect(scripts).toEqual([]);
 });

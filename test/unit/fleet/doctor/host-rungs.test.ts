@@ -84,10 +84,15 @@ test('a healthy host: every rung is ok', () => {
 
 const waiting = (code: string, cause: string): SlotStatus =>
   slot('0', { state: 'waiting', code, cause, next: 'do this' });
-const finding = (code: Code) => ({ code, severity: 'fail' as const, what: 'it failed', next: 'do this' });
-const failing = (code: Code): Checkup => ({
+const finding = (code: Code, next = 'do this') => ({
+  code,
+  severity: 'fail' as const,
+  what: 'it failed',
+  next,
+});
+const failing = (code: Code, next?: string): Checkup => ({
   verdict: { state: 'failed', cause: 'x', next: 'x' },
-  findings: [finding(code)],
+  findings: [finding(code, next)],
 });
 const reported = (code: string) => ({ problems: [{ code, what: 'it failed', next: 'do this' }] });
 
@@ -134,7 +139,6 @@ const failures: [string, HostRung, Observation, Code, ('provision' | undefined)?
     ),
     'host.clock-off',
   ],
-  ['a full disk', 'disk', observed(facts({ disk: { '/': { freeBytes: 9e9, mount: '/' } } })), 'disk.full'],
   ['a full disk, by the manager', 'disk', withReport({ slots: [waiting('disk.full', 'full')] }), 'disk.full'],
   [
     'a read-only file system',
@@ -180,6 +184,13 @@ const failures: [string, HostRung, Observation, Code, ('provision' | undefined)?
     'provision',
   ],
   ['no hook', 'toolkit', observed(facts(), failing('engine.no-gpu-driver')), 'engine.no-gpu-driver'],
+  [
+    'no image to probe with',
+    'probe',
+    observed(facts(), failing('probe.no-image', 'run `azp-fleet provision`, which builds it')),
+    'probe.no-image',
+    'provision',
+  ],
   ['a GPU is gone', 'probe', observed(facts(), failing('gpu.missing')), 'gpu.missing'],
   ['nvidia-smi hangs', 'probe', observed(facts(), failing('smi.hung')), 'smi.hung'],
   [
@@ -407,6 +418,36 @@ describe('what has nothing to check', () => {
     const rungs = ladder(unreached('ssh.auth', {}, 'jump host b: ann@b accepted no credential'));
     expect(states(rungs)).toMatchObject({ settings: 'ok', dns: 'skipped', port: 'broken', login: 'blocked' });
   });
+});
+
+test('the disk: a manager knows how large it is, and without one 10 GiB must be free', () => {
+  const disk = { '/': { freeBytes: 9e9, mount: '/' } };
+  expect(ladder(observed(facts({ disk }))).get('disk')).toMatchObject({ state: 'ok' });
+  const bare = observed(facts({ disk, manager: { current: undefined, status: undefined } }));
+  expect(ladder(bare).get('disk')).toMatchObject({
+    state: 'broken',
+    code: 'disk.full',
+    what: 'the disk of Docker (/var/lib/docker) is nearly full: 8.4 GiB free on /',
+  });
+});
+
+test('a pool that is missing is not blamed on the token of the host', () => {
+  const rungs = ladder(withReport({ ...reported('pool.missing'), pools: [{ name: 'gpu-lab', up: false }] }));
+  expect(states(rungs)).toMatchObject({ 'host-token': 'ok', pool: 'broken', agents: 'blocked' });
+});
+
+test.each([
+  [0, 'run `azp-fleet provision h200-1`', 'provision'],
+  [99, 'update azp-fleet on this machine to 0.2.0', undefined],
+] as const)('a manager of protocol %i: %s', (protocol, next, fix) => {
+  const old = report({ protocol });
+  const rungs = ladder(
+    observed(facts({ manager: { status: undefined, release: { version: old.version, protocol } } })),
+  );
+  expect(rungs.get('manager')).toMatchObject({ code: 'manager.release', next });
+  expect(rungs.get('manager')).toEqual(
+    fix ? expect.objectContaining({ fix }) : expect.not.objectContaining({ fix: 'provision' }),
+  );
 });
 
 test('a warning about one agent leaves the rung ok, and is shown with it', () => {
