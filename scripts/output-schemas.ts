@@ -198,17 +198,6 @@ const rung = z.union([
   rungIs('blocked', { because: text.describe('The rung that failed, or is unknown'), why: text }),
 ]);
 
-/** What `--fix` did on a host. */
-const outcome = z.object({
-  host: text,
-  state: z.enum(['ok', 'changed', 'failed', 'unreachable', 'skipped']),
-  changes: count,
-  untouched: z.literal(true).optional(),
-  problem: problem.optional(),
-  verdict: verdict.optional(),
-  interrupted: z.looseObject({}).optional(),
-} satisfies Members<HostOutcome>);
-
 const releaseLine = support.extend({
   isDefault: z.boolean(),
   release: text.optional(),
