@@ -71,7 +71,7 @@ An error names the place first: the host and the step, or the file with line and
 \`seen\` where they help, and \`next\`: what to do in this case, which takes precedence over this page. Codes stay the same from
 version to version: in \`--json\`, in the manager's status, in its metrics and in run records.
 
-If that is not enough, \`--debug\` shows more, and each run writes a log whose path it prints (\`~/.local/state/azp-fleet/logs\`).
+If several things fail, [\`azp-fleet doctor\`](doctor.md) finds the first one. If that is not enough, \`--debug\` shows more, and each run writes a log whose path it prints (\`~/.local/state/azp-fleet/logs\`).
 Secrets are \`***\` in it; names and addresses of hosts are not. [First-hour mistakes](first-hour-mistakes.txt) shows a hundred
 common mistakes as they look at 80 columns.
 
