@@ -85,6 +85,8 @@ const gpuDetail = z.object({
   memoryUsedMiB: z.number().optional(),
   memoryTotalMiB: z.number().optional(),
   utilizationPercent: z.number().optional(),
+  powerW: z.number().optional(),
+  throttled: z.boolean().describe('Heat or the power brake slows it down').optional(),
   unknown: text.describe('Why values are absent').optional(),
 } satisfies Members<GpuDetail>);
 

@@ -34,6 +34,7 @@ import type { ManagerTools } from './manager-tools.ts';
 import { TokenWatch } from './start/token-use.ts';
 import { unscaled } from '../shared/base/clock.ts';
 import { defined } from '../shared/base/objects.ts';
+import { slotLabel } from './serve/gpu-metrics.ts';
 import type { Subsystem, Subsystems } from './subsystems.ts';
 
 /** The folders that images are built from. */
@@ -171,7 +172,7 @@ export class Watches {
         }),
       ),
       every('token check', tokenMs, () => this.#tokenWatch.check()),
-      every('GPU check', checkEveryMs, () => this.#checkGpus(), this.#checkAlarm),
+      every('GPU check', checkEveryMs, () => this.#checkGpus(slots), this.#checkAlarm),
       run('kernel log', (end) => watchKernelLog({ ...this.#tools, signal: end }, () => this.checkSoon())),
       // Apart from the check: a probe that hangs must not delay it.
       every('GPU probe', probeMs, () => this.#probe()),
@@ -202,9 +203,11 @@ export class Watches {
     if (gap !== undefined) throw new NotYet(gap);
   }
 
-  async #checkGpus(): Promise<void> {
+  async #checkGpus(slots: () => readonly Slot[]): Promise<void> {
     await this.gpus.check();
-    if (this.gpus.latest !== undefined) this.#tools.history.checked(this.gpus.latest);
+    const sample = this.gpus.latest && this.#tools.history.checked(this.gpus.latest);
+    if (sample !== undefined)
+      this.#tools.metrics.gpus.checked(sample.gpus, sample.spanS, (gpu) => slotLabel(slots(), gpu));
     this.#wake();
     await this.#nvlinks.check(this.gpus.report?.gpus ?? []);
     // Not awaited: a build takes minutes, and the next check must not wait. The image's state shows a failure.

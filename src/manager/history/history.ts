@@ -131,11 +131,14 @@ export class History {
     this.#busy = busy;
   }
 
-  /** Notes a check of the GPUs: changes, the sample, and the use of the runs. */
-  checked(check: HostCheck): void {
+  /**
+   * Notes a check of the GPUs: changes, the sample, and the use of the runs. Returns the values of the boards, and the seconds
+   * that they stand for; undefined: there are none, or they are known already.
+   */
+  checked(check: HostCheck): Pick<SampleEntry, 'gpus' | 'spanS'> | undefined {
     this.#change(ofCheck(check));
     const { report } = check.checkup;
-    if (check.seenAt === this.#seenAt || report === undefined) return;
+    if (check.seenAt === this.#seenAt || report === undefined) return undefined;
     this.#seenAt = check.seenAt;
     const seconds = this.#secondsSince(this.#sampledAt);
     const devices = devicesOf(report.gpus);
@@ -148,6 +151,7 @@ export class History {
       run.use = withCheck(run.use, values, this.#secondsSince(run.checkedAt));
       run.checkedAt = this.#sampledAt;
     }
+    return sample;
   }
 
   /** Writes what waits, in one write; thins the file when that is due. Never rejects. */

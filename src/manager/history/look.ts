@@ -1,18 +1,17 @@
 import { defined } from '../../shared/base/objects.ts';
+import { isThrottled } from '../../shared/health/gpu-status.ts';
 import type { GpuReport } from '../../shared/health/smi-report.ts';
 import type { GpuSample } from './entries.ts';
 
 /** Returns the values of a GPU in one check. Pure. */
 function sampleOf(gpu: GpuReport): GpuSample {
-  const { slowdown } = gpu;
-  const slow = [slowdown.hardware, slowdown.hardwareThermal, slowdown.powerBrake, slowdown.softwareThermal];
-  const isKnown = slow.some((flag) => flag !== undefined);
+  const throttled = isThrottled(gpu);
   return defined({
     utilizationPercent: gpu.utilizationPercent,
     memoryMiB: gpu.memoryUsedMiB,
     temperatureC: gpu.thermal.gpuC,
     powerW: gpu.power.drawW,
-    throttled: isKnown ? Number(slow.includes(true)) : undefined,
+    throttled: throttled === undefined ? undefined : Number(throttled),
   });
 }
 

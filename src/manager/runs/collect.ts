@@ -15,6 +15,7 @@ import {
   type RunStore,
 } from './run-store.ts';
 import { defined } from '../../shared/base/objects.ts';
+import type { RunUse } from '../../shared/contract/history.ts';
 import type { RunRecord } from '../../shared/contract/status.ts';
 import {
   faultOf,
@@ -37,6 +38,8 @@ import type { SlotBook } from '../slots/memory.ts';
 export interface Ended extends Outcome, Spans {
   /** Docker is still removing the container. */
   readonly isBeingRemoved?: boolean;
+  /** GPU use of its job. */
+  readonly use?: RunUse;
   /** See `sessionLeftSince`. */
   readonly sessionLeftSince?: string;
 }
@@ -107,6 +110,7 @@ export async function collect(
     ...outcome,
     ...spans,
     ...defined({
+      use,
       isBeingRemoved: removal === 'removing' ? true : undefined,
       sessionLeftSince: sessionLeftSince(exit, whole),
     }),

@@ -14,6 +14,7 @@ import { codeOf } from '../../shared/base/errors.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { readerBounds } from '../../shared/base/reader-bounds.ts';
 import type { Cause } from '../model.ts';
+import { gpuGauges, GpuMetrics } from './gpu-metrics.ts';
 import { boundedServer, listen } from './server.ts';
 
 /** Seconds; jobs of machine learning take from moments to days. */
@@ -96,6 +97,7 @@ export class Metrics {
     buckets: durationBuckets,
     registers: [this.#registry],
   });
+  readonly gpus = new GpuMetrics(this.#registry);
 
   constructor() {
     // Counters begin at 0, so that the first event shows as an increase.
@@ -111,6 +113,7 @@ export class Metrics {
     this.#jobs.inc({ slot, result: resultLabel(outcome.result) });
     if (outcome.durationS !== undefined) this.#durations.observe({ slot }, outcome.durationS);
     if (outcome.waitedS !== undefined) this.#waits.observe({ slot }, outcome.waitedS);
+    if (outcome.use !== undefined) this.gpus.jobEnded(slot, outcome.use);
   }
 
   /** Counts the queue wait of a job that this host took. */
@@ -387,6 +390,7 @@ const statusGauges: readonly StatusGauge[] = [
     samples: ({ status: { health } }) =>
       health.findings.map(({ code, severity, gpu = '' }) => ({ labels: { code, severity, gpu }, value: 1 })),
   },
+  ...gpuGauges,
   {
     name: 'azp_fleet_disk_free_bytes',
     help: 'Free space on the disk of Docker.',

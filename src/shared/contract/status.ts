@@ -214,6 +214,9 @@ export interface GpuStatus {
   readonly memoryUsedMiB?: number;
   readonly memoryTotalMiB?: number;
   readonly utilizationPercent?: number;
+  readonly powerW?: number;
+  /** Heat or the power brake slows it down. */
+  readonly throttled?: boolean;
   /** Its MIG devices; absent: none. */
   readonly mig?: readonly {
     readonly uuid: string;
@@ -268,6 +271,8 @@ const gpu = z.looseObject({
   temperatureC: number,
   ...memory,
   utilizationPercent: number,
+  powerW: number,
+  throttled: z.boolean().optional(),
   mig: z.array(z.looseObject({ uuid: text, profile: text.optional(), ...memory })).optional(),
 });
 

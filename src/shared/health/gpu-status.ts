@@ -27,7 +27,15 @@ export function gpuStatus(gpu: GpuReport): GpuStatus {
       memoryUsedMiB,
       memoryTotalMiB,
       utilizationPercent,
+      powerW: gpu.power.drawW,
+      throttled: isThrottled(gpu),
       mig: mig.length === 0 ? undefined : mig,
     }),
   };
+}
+
+/** Returns whether heat or the power brake slows a GPU down; undefined: not known. A power cap is usual under load. Pure. */
+export function isThrottled({ slowdown }: GpuReport): boolean | undefined {
+  const flags = [slowdown.hardware, slowdown.hardwareThermal, slowdown.powerBrake, slowdown.softwareThermal];
+  return flags.every((flag) => flag === undefined) ? undefined : flags.includes(true);
 }

@@ -25,12 +25,25 @@ function status(changes: Partial<ManagerStatus> = {}): ManagerStatus {
     configHash: '',
     image: { state: 'ready', digest: 'sha256:1' },
     slots: [
-      { ...slot, slot: '0', agent: 'gpu-1-0', state: 'busy' },
-      { ...slot, slot: '1', agent: 'gpu-1-1', state: 'idle' },
+      { ...slot, slot: '0', agent: 'gpu-1-0', state: 'busy', gpus: ['GPU-1'] },
+      { ...slot, slot: '1', agent: 'gpu-1-1', state: 'idle', gpus: ['GPU-1', 'MIG-1'] },
       { ...slot, slot: '2', agent: 'gpu-1-2', state: 'waiting', awaySince: '2026-11-22T07:00:00.500Z' },
     ],
     health: {
       state: 'degraded',
+      gpus: [
+        {
+          uuid: 'GPU-1',
+          name: 'H200',
+          temperatureC: 64,
+          memoryUsedMiB: 2,
+          memoryTotalMiB: 4,
+          utilizationPercent: 98,
+          powerW: 412.5,
+          throttled: true,
+        },
+        { uuid: 'GPU-2', name: 'H200', mig: [{ uuid: 'MIG-1', memoryUsedMiB: 1, memoryTotalMiB: 2 }] },
+      ],
       findings: [
         { ...finding, code: 'gpu.lost', gpu: '0000:83:00.0', severity: 'fail' },
         { ...finding, code: 'smi.slow', severity: 'warn' },
@@ -41,11 +54,23 @@ function status(changes: Partial<ManagerStatus> = {}): ManagerStatus {
   });
 }
 
+const use = {
+  samples: 3,
+  sampledS: 60,
+  meanUtilizationPercent: 60,
+  peakMemoryMiB: 10 * 1024,
+  energyWh: 2,
+};
+const boards = new Map([
+  ['GPU-1', { utilizationPercent: 50, powerW: 400, throttled: 1 }],
+  ['GPU-2', { utilizationPercent: 0, memoryMiB: 7 }],
+]);
+
 /** Returns metrics after several runs of several slots, in turn. */
 function used(slots: readonly string[] = ['0', '1'], code = 'run.failed'): Metrics {
   const metrics = new Metrics();
   for (const slot of slots) {
-    metrics.runEnded(slot, { ranJob: true, job: 'a', result: 'succeeded', waitedS: 5, durationS: 61 });
+    metrics.runEnded(slot, { ranJob: true, job: 'a', result: 'succeeded', waitedS: 5, durationS: 61, use });
     metrics.runEnded(slot, { ranJob: true, job: 'a', result: 'failed', waitedS: 5, durationS: 100_000 });
     metrics.runEnded(slot, { ranJob: true, cause: cause('run.out-of-memory'), durationS: 9.5 });
     metrics.runEnded(slot, { ranJob: false, cause: cause(code), waitedS: 1 });
@@ -53,6 +78,8 @@ function used(slots: readonly string[] = ['0', '1'], code = 'run.failed'): Metri
     metrics.strayError('rejection', 1);
     metrics.queued('gpus', 1800);
   }
+  metrics.gpus.checked(boards, 20, () => '0,1');
+  metrics.gpus.checked(boards, 10, () => '0,1');
   return metrics;
 }
 
@@ -201,6 +228,33 @@ test('label values of any kind are escaped', async () => {
       expect(labels('run_failures_total')?.map((each) => each['cause'])).toContain(code);
     }),
   );
+});
+
+test('each GPU has gauges with its slots; a value that is not known has none', async () => {
+  const families = readExposition(await used().render(status(), disk));
+  const seen = (name: string): readonly string[] => series(families, `azp_fleet_gpu_${name}`);
+  expect(seen('utilization_ratio')).toEqual(['0,1 GPU-1 0.98']);
+  expect(seen('memory_used_bytes')).toEqual(['0,1 GPU-1 2097152', '1 MIG-1 1048576']);
+  expect(seen('memory_total_bytes')).toEqual(['0,1 GPU-1 4194304', '1 MIG-1 2097152']);
+  expect(seen('temperature_celsius')).toEqual(['0,1 GPU-1 64']);
+  expect(seen('power_watts')).toEqual(['0,1 GPU-1 412.5']);
+  expect(seen('throttled')).toEqual(['0,1 GPU-1 1']);
+  const silent = status({ health: { state: 'hung', findings: [] } });
+  expect(series(readExposition(await used().render(silent, disk)), 'azp_fleet_gpu_power_watts')).toEqual([]);
+});
+
+test('each GPU has counters of the checks, and jobs have histograms without their names', async () => {
+  const families = readExposition(await used(['0']).render(status(), disk));
+  const seen = (name: string): readonly string[] => series(families, `azp_fleet_${name}`);
+  expect(seen('gpu_active_seconds_total')).toEqual(['0,1 GPU-1 30', '0,1 GPU-2 0']);
+  expect(seen('gpu_throttled_seconds_total')).toEqual(['0,1 GPU-1 30']);
+  expect(seen('gpu_energy_joules_total')).toEqual(['0,1 GPU-1 12000']);
+  expect(seen('job_gpu_utilization_ratio_bucket')).toContain('0 0.75 1');
+  expect(seen('job_gpu_memory_bytes_sum')).toEqual([`0 ${10 * 1024 ** 3}`]);
+  expect(seen('job_gpu_energy_joules_sum')).toEqual(['0 7200']);
+  const labels = families.flatMap(({ samples }) => samples.flatMap((sample) => Object.keys(sample.labels)));
+  expect(labels).not.toContain('run');
+  expect(families.map(({ name }) => name).filter((name) => /dcgm/i.test(name))).toEqual([]);
 });
 
 test('promtool reports no problem', async ({ annotate }) => {

@@ -10,7 +10,7 @@ import { MetricsServer } from '../../../../src/manager/serve/metrics.ts';
 import { readerBounds } from '../../../../src/shared/base/reader-bounds.ts';
 import { StillClock } from '../../../support/clock.ts';
 import { readExposition } from '../../../support/exposition.ts';
-import { ManagerRig } from '../../../support/manager-rig.ts';
+import { ManagerRig, printed } from '../../../support/manager-rig.ts';
 
 let rig: ManagerRig;
 beforeEach(async () => {
@@ -29,20 +29,32 @@ test('the control socket and its folder are accessible to their owner only', asy
 
 test('/metrics serves the documented metrics', async () => {
   const metricsPort = await freePort();
+  // GPUs with a finding.
+  const healthy = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
+  const smi = printed(healthy.replace(/(?<=<persistence_mode>)\w+/, 'Disabled'));
+  let checks = 0;
+  rig.programs.set('sh', () => {
+    checks += 1;
+    return smi;
+  });
+  rig.programs.set('dmesg', printed(''));
+  rig.plugIn('0000:83:00.0');
+  rig.plugIn('0000:84:00.0');
   await rig.start({ idle: { afterS: 1800, run: 'poweroff' }, metricsPort });
   await rig.until('idle');
   // Counters have a series after their first event: a job, a failed run, failed launches.
   const first = rig.docker.get('box-1')?.id;
   rig.beginJob('box-1');
   await rig.until('busy', ['1']);
+  const before = checks;
+  // The GPU use of a job has at least three checks.
+  await expect.poll(() => checks).toBeGreaterThan(before + 4);
   rig.endJob('box-1');
   await expect.poll(() => rig.docker.get('box-1')?.id).not.toBe(first);
   await rig.until('idle', ['1']);
   rig.docker.fail(/POST .*\/create/, 500, 'out of order', Number.POSITIVE_INFINITY);
   rig.docker.end('box-1', 1);
   await expect.poll(() => rig.logged.some(({ message }) => message === 'launch failed')).toBe(true);
-  // A GPU without a driver is a finding.
-  rig.plugIn('0000:83:00.0');
   await expect.poll(async () => (await rig.status()).health.findings).not.toHaveLength(0);
 
   const url = `http://127.0.0.1:${metricsPort}`;

@@ -21,6 +21,8 @@ test('a status has the load of a GPU', () => {
     memoryUsedMiB: 0,
     memoryTotalMiB: 143_771,
     utilizationPercent: 0,
+    powerW: 77.67,
+    throttled: false,
   });
 });
 
