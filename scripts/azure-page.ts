@@ -87,6 +87,11 @@ const table: Readonly<Record<keyof typeof calls, About>> = {
     when: 'the queue in `pool list` and `status`, and before a killed agent is deleted',
     evidence: 'azure-devops-node-api; KEDA',
   },
+  recentRequests: {
+    sample: calls.recentRequests(1, 250),
+    when: '`doctor --job`: the queue, and jobs that failed at once',
+    evidence: 'azure-devops-node-api; KEDA',
+  },
   getRequest: {
     sample: calls.getRequest(1, 2),
     when: 'the result of a run',
@@ -112,9 +117,19 @@ const table: Readonly<Record<keyof typeof calls, About>> = {
     when: 'the same, every 5 s until the run ends',
     evidence: 'azure-devops-node-api',
   },
+  readBuild: {
+    sample: calls.readBuild('PROJECT', 1),
+    when: '`doctor --job`; if refused, the name of the build is not shown',
+    evidence: 'azure-devops-node-api',
+  },
+  readTimeline: {
+    sample: calls.readTimeline('PROJECT', 1),
+    when: 'the same: approvals, checks, and errors of the pipeline',
+    evidence: 'azure-devops-node-api',
+  },
   resourceUsage: {
     sample: calls.resourceUsage(),
-    when: 'once in `status` and in `setup`: the number of parallel jobs; if refused, that line is missing',
+    when: 'once in `status`, `doctor --job` and `setup`: the number of parallel jobs; if refused, that line is missing',
     evidence: 'azure-devops-node-api',
   },
   resourceLimits: {
@@ -122,7 +137,11 @@ const table: Readonly<Record<keyof typeof calls, About>> = {
     when: 'the same, if the previous call fails',
     evidence: 'azure-devops-node-api',
   },
-  readPermission: { sample: calls.readPermission('PROJECT', 1), when: '`projects:`', evidence: contract },
+  readPermission: {
+    sample: calls.readPermission('PROJECT', 1),
+    when: '`projects:`, `doctor --job`',
+    evidence: contract,
+  },
   authorizeQueue: { sample: calls.authorizeQueue('PROJECT', 1), when: '`projects:`', evidence: contract },
 };
 

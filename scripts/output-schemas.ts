@@ -7,6 +7,14 @@ import type { RotationEnd } from '../src/cli/render/rotation.ts';
 import type { HostOutcome } from '../src/fleet/apply/outcome.ts';
 import type { GpuDetail, HostDetail, SlotDetail } from '../src/fleet/status/detail.ts';
 import type { JobsView, StatusRow } from '../src/fleet/status/row.ts';
+import type {
+  AgentReport,
+  Cause,
+  JobReport,
+  QueuedJob,
+  Unread,
+  WaitingReport,
+} from '../src/fleet/waiting/report.ts';
 import { planSchema } from '../src/fleet/plan/read-plan.ts';
 import { ExitCode, type Problem } from '../src/shared/base/errors.ts';
 import type { Support } from '../src/shared/base/support-dates.ts';
@@ -200,6 +208,88 @@ const rung = z.union([
   rungIs('blocked', { because: text.describe('The rung that failed, or is unknown'), why: text }),
 ]);
 
+const waitingCause = z.object({
+  code: text.describe('A code of docs/errors.md'),
+  what: text,
+  next: text,
+  isPossible: z.literal(true).describe('What would show it could not be read').optional(),
+  agents: z
+    .array(
+      z.object({
+        agent: text,
+        host: text.optional(),
+        state: z.enum([
+          'idle',
+          'busy',
+          'starting',
+          'draining',
+          'drained',
+          'quarantined',
+          'disabled',
+          'offline',
+        ]),
+        since: text.describe('ISO 8601').optional(),
+        job: text.optional(),
+        link: text.optional(),
+        why: text.optional(),
+        unknown: text.describe('Why its manager was not read').optional(),
+        lacks: z.array(z.object({ demand: text, has: text.optional() })).optional(),
+      } satisfies Members<AgentReport>),
+    )
+    .optional(),
+} satisfies Members<Cause>);
+
+const jobStates = z.enum([
+  'waiting',
+  'sent',
+  'running',
+  'failed at once',
+  'succeeded',
+  'failed',
+  'canceled',
+  'lost',
+  'ended',
+]);
+
+/** Why a build waits. */
+const waiting = z.object({
+  build: z.object({
+    id: count,
+    name: text.optional(),
+    pipeline: text.optional(),
+    project: text.optional(),
+    status: text.describe('Only with Build (Read)').optional(),
+    result: text.optional(),
+  } satisfies Members<WaitingReport['build']>),
+  jobs: z.array(
+    z.object({
+      name: text,
+      pool: text,
+      state: jobStates,
+      queuedAt: text.optional(),
+      demands: texts,
+      agent: text.optional(),
+      ahead: count.describe('Jobs of the pool that wait longer').optional(),
+      causes: z.array(waitingCause),
+    } satisfies Members<JobReport>),
+  ),
+  causes: z.array(waitingCause).describe('Reasons before any job of the build is queued'),
+  queue: z
+    .array(
+      z.object({
+        pool: text,
+        build: count,
+        buildName: text.optional(),
+        pipeline: text.optional(),
+        job: text,
+        state: jobStates,
+        queuedAt: text.optional(),
+      } satisfies Members<QueuedJob>),
+    )
+    .describe('What is queued instead, if no job of the build was found'),
+  unknown: z.array(z.object({ what: text, why: text } satisfies Members<Unread>)),
+} satisfies Members<WaitingReport>);
+
 const releaseLine = support.extend({
   isDefault: z.boolean(),
   release: text.optional(),
@@ -276,9 +366,13 @@ const outputs = {
     support: z.array(z.object({ host: text, support: z.array(support) })),
   },
   doctor: {
-    machine: z.array(rung),
-    hosts: z.array(z.object({ host: text, rungs: z.array(rung) })),
-    fixed: nullable(z.array(outcome)).describe('null: nothing was fixed'),
+    machine: z.array(rung).describe('Absent with --job').optional(),
+    hosts: z
+      .array(z.object({ host: text, rungs: z.array(rung) }))
+      .describe('Absent with --job')
+      .optional(),
+    fixed: nullable(z.array(outcome)).describe('null: nothing was fixed; absent with --job').optional(),
+    job: waiting.describe('With --job').optional(),
   },
   version: {
     protocol: z.int(),

@@ -9,6 +9,7 @@ import { isRouted, route, routed, withoutSlash } from './http/router.ts';
 import { jobRequestRoutes, sessionRoutes } from './routes/agent-listener.ts';
 import { planReads, planRoutes, taskRoutes, timelineReads, timelineRoutes } from './routes/agent-worker.ts';
 import { agentRoutes } from './routes/agents.ts';
+import { buildRoutes } from './routes/builds.ts';
 import { maintenanceRoutes } from './routes/maintenance.ts';
 import { packageRoutes, refreshRoutes, updateRoutes } from './routes/packages.ts';
 import { permissionRoutes, pipelineRoutes } from './routes/pipelines.ts';
@@ -34,6 +35,7 @@ export const managementRoutes: readonly Route[] = [
   ...queueRoutes,
   ...permissionRoutes,
   ...pipelineRoutes,
+  ...buildRoutes,
   ...sharedRoutes,
 ];
 
@@ -78,6 +80,7 @@ export async function answer(caller: Caller, call: FakeCall, asked: string | und
   if (caller.kind === 'anonymous') return caller.reply;
   if (caller.kind === 'client' && caller.writes !== undefined && !reading.has(call.method))
     return caller.writes;
+  if (caller.kind === 'client' && isBeyond(call)) return caller.beyond;
   const routes = routesOf(caller);
   if (call.method === 'OPTIONS') return (await route(routes, call)) ?? notFound;
   const location = locationOf(withoutSlash(call.path));
@@ -90,6 +93,22 @@ export async function answer(caller: Caller, call: FakeCall, asked: string | und
       ? unserved(caller, routes, call)
       : (queryRefusal(call.query) ?? bodyRefusal(call, location.resourceName) ?? (await serve()));
   return { ...reply, apiVersion: negotiated.version };
+}
+
+/** Paths that need a scope of their own, by its name in `denied`. */
+const scopes = {
+  'builds.read': /\/_apis\/build\//iu,
+  'permissions.read': /\/_apis\/pipelines\/pipelinepermissions\//iu,
+} as const;
+
+/** Tells whether the token lacks the scope to read this. */
+function isBeyond({ fake, method, path }: FakeCall): boolean {
+  return (
+    reading.has(method) &&
+    (Object.keys(scopes) as (keyof typeof scopes)[]).some(
+      (name) => fake.denied.has(name) && scopes[name].test(path),
+    )
+  );
 }
 
 function routesOf(caller: Exclude<Caller, { readonly kind: 'anonymous' }>): readonly Route[] {

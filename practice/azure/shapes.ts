@@ -1,5 +1,6 @@
 import { activityOf } from './world/activity.ts';
 import { agentOf } from './world/agent-index.ts';
+import { buildNumber, buildOf } from './world/builds.ts';
 import type { Fake } from './world/fake.ts';
 import type { FakeIdentity } from './world/identities.ts';
 import { matchingAgents } from './world/queue.ts';
@@ -32,7 +33,10 @@ export function describeRequest(fake: Fake, baseUrl: string, request: FakeReques
   const project = projectOf(fake, request);
   const pages = `${baseUrl}/${encodeURIComponent(project?.name ?? request.project)}/_build`;
   const builds = `${baseUrl}/${project?.id ?? request.project}/_apis/build`;
-  const owner = { id: request.requestId, name: String(request.requestId) };
+  const build = buildOf(fake, request);
+  const ownId = build?.id ?? request.requestId;
+  const owner = { id: ownId, name: build === undefined ? String(ownId) : buildNumber(build) };
+  const definitionId = build?.definitionId ?? 1;
   return {
     requestId: request.requestId,
     queueTime: iso(request.queueTime),
@@ -53,11 +57,11 @@ export function describeRequest(fake: Fake, baseUrl: string, request: FakeReques
     matchedAgents: waits && form.paged !== true ? matchesOf(fake, request, refer, form.shown) : undefined,
     definition: {
       _links: {
-        web: { href: `${pages}/definition?definitionId=1` },
-        self: { href: `${builds}/Definitions/1` },
+        web: { href: `${pages}/definition?definitionId=${definitionId}` },
+        self: { href: `${builds}/Definitions/${definitionId}` },
       },
-      id: 1,
-      name: request.project,
+      id: definitionId,
+      name: build?.title ?? request.project,
     },
     owner: {
       _links: {

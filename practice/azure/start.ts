@@ -57,6 +57,7 @@ export async function startFake(options: FakeOptions): Promise<RunningFake> {
     faults: [],
     settleMs: 0,
     ignoresDemands: false,
+    hidesUnmatched: false,
     stale: new Map(),
     requestLog: [],
     polls: new Map(),

@@ -457,11 +457,16 @@ const fleetCommands: readonly CommandSpec[] = [
   {
     name: 'doctor',
     group: 'Repair',
-    summary: 'find the step at which a host fails, from this machine to its agents',
+    summary: 'find the step at which a host fails, or why a job waits',
     description:
-      'Steps that depend on a failed one are not checked. Changes nothing; --fix does what "azp-fleet provision" can do about it, and never changes host keys, tokens, or drains by users.',
+      'Checks from this machine to the agents of each host. Steps that depend on a failed one are not checked. Changes nothing; --fix does what "azp-fleet provision" can do about it, and never changes host keys, tokens, or drains by users.\n\nWith --job it reads the queues of the pools, their agents, the managers of agents that take no job, and the limit of parallel jobs; with a token that has Build (Read) also approvals, checks and the name of the build. Exit code 1 if the build waits or failed at once.',
     positionals: '[hosts...]',
     options: [
+      {
+        flags: '--job <build>',
+        description:
+          'why this build waits, or failed at once: the address of its page, or its number (buildId= in the address)',
+      },
       { flags: '--fix', description: 'show the plan of provision, ask, apply, check again' },
       { flags: '--no-probe', description: 'check no GPUs in a container' },
       probeTimeout,
@@ -472,8 +477,13 @@ const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet doctor h200-1', 'why does this host run no jobs?'],
       ['azp-fleet doctor', 'every host, the worst first'],
       ['azp-fleet doctor h200-1 --fix', 'and do what provision can do about it'],
+      ['azp-fleet doctor --job 4711', 'why the jobs of build 4711 wait'],
+      [
+        "azp-fleet doctor --job 'https://dev.azure.com/example/vision/_build/results?buildId=4711'",
+        'the same, by the address that the browser shows',
+      ],
     ],
-    json: ['machine', 'hosts', 'fixed'],
+    json: ['machine', 'hosts', 'fixed', 'job'],
     load: async () => (await import('./commands/doctor.ts')).run,
   },
   {

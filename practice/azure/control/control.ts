@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../../src/shared/base/clock.ts';
-import type { FakeJob, FakeOverview, MakeAgents, NewPipeline, QueueJobs } from './types.ts';
+import type { BeginBuild, FakeJob, FakeOverview, MakeAgents, NewPipeline, QueueJobs } from './types.ts';
 import type { Fault, LoggedRequest, Permission, TokenState } from '../world/fake.ts';
 
 export type { FakeJob, Fault };
@@ -20,6 +20,12 @@ export interface FakeControl {
   deny(permissions: readonly Permission[]): Promise<void>;
   /** Reads show writes this many milliseconds later. */
   settle(ms: number): Promise<void>;
+  /** Begins a run of a YAML pipeline; returns its number. */
+  begin(build: BeginBuild): Promise<number>;
+  /** Fulfils the open check of a run. */
+  approve(build: number): Promise<void>;
+  /** Whether job requests that no agent matched are listed. */
+  listUnmatched(isSo: boolean): Promise<void>;
   /** Whether `demands` is read where agents are listed. */
   readDemands(isSo: boolean): Promise<void>;
   /** Sets the number of self-hosted jobs that may run at once; null: one for each agent. */
@@ -71,6 +77,9 @@ export function fakeControl(origin: string): FakeControl {
     setToken: (state) => send('PUT', '/token', { state }),
     deny: (permissions) => send('PUT', '/denied', { permissions }),
     settle: (ms) => send('PUT', '/settle', { ms }),
+    begin: async (build) => (await send<{ readonly id: number }>('POST', '/builds', build)).id,
+    approve: (build) => send('POST', `/builds/${build}/approve`),
+    listUnmatched: (unmatched) => send('PUT', '/filters', { unmatched }),
     readDemands: (demands) => send('PUT', '/filters', { demands }),
     limitJobs: (parallelJobs) => send('PUT', '/limits', { parallelJobs }),
     addPipeline: (pipeline) => send('POST', '/pipelines', pipeline),

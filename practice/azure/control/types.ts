@@ -1,4 +1,4 @@
-import type { FakeRequest, JobContainer } from '../world/state.ts';
+import type { FakeGate, FakeRequest, JobContainer } from '../world/state.ts';
 
 export interface QueueJobs {
   readonly pool: string;
@@ -27,6 +27,31 @@ export interface MakeAgents {
   readonly count: number;
   /** `{n}` becomes 1, 2, 3 …; `agent-{n}` unless given. */
   readonly namePattern?: string;
+  /** Each has a session for five minutes; no program takes the jobs that it gets. */
+  readonly online?: boolean;
+  /** True unless given. */
+  readonly enabled?: boolean;
+  readonly version?: string;
+  /** User capabilities beside those of a machine with a GPU. */
+  readonly capabilities?: Readonly<Record<string, string>>;
+}
+
+/** A run of a YAML pipeline with one stage. */
+export interface BeginBuild {
+  /** The pool's name in the project. */
+  readonly pool: string;
+  readonly project?: string;
+  /** Name of the pipeline; `train` unless given. */
+  readonly title?: string;
+  /** Number of the pipeline; 1 unless given. */
+  readonly definition?: number;
+  /** Number of equal jobs. */
+  readonly jobs?: number;
+  readonly demands?: readonly string[];
+  /** How long each sleeps. */
+  readonly seconds?: number;
+  /** Checks of its stage, after the permission of the pool. */
+  readonly checks?: readonly FakeGate[];
 }
 
 export interface NewPipeline {

@@ -7,7 +7,9 @@ export type Caller =
   | {
       readonly kind: 'client';
       readonly by: 'token' | 'service-principal';
-      /** The answer to every write, for which the token lacks the scope. */
+      /** The answer to a call for which the token lacks the scope. */
+      readonly beyond: Reply;
+      /** The same, if it lacks the scope of every write. */
       readonly writes?: Reply;
     }
   /** With the id of a job request: that job's worker, by the job's token. */
@@ -62,9 +64,9 @@ export function challenges(origin: string): string[] {
 const tenant = '00000000-0000-0000-0000-000000000000';
 
 function client(fake: Fake, by: 'token' | 'service-principal', unknown: Reply): Caller {
-  if (fake.tokenState === 'valid') return { kind: 'client', by };
+  if (fake.tokenState === 'valid') return { kind: 'client', by, beyond: unknown };
   // A call beyond the scope of the token is answered like one with a wrong token.
-  if (fake.tokenState === 'read-only') return { kind: 'client', by, writes: unknown };
+  if (fake.tokenState === 'read-only') return { kind: 'client', by, beyond: unknown, writes: unknown };
   if (fake.tokenState === 'revoked') return { kind: 'anonymous', reply: unknown };
   const message = 'Access Denied: The Personal Access Token used has expired.';
   const namespace = 'Microsoft.TeamFoundation.Framework.Server';

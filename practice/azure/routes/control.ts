@@ -1,15 +1,16 @@
 import { z } from 'zod';
 
-import type { FakeJob, FakeOverview, MakeAgents, QueueJobs } from '../control/types.ts';
+import type { BeginBuild, FakeJob, FakeOverview, MakeAgents, QueueJobs } from '../control/types.ts';
 import { type FakeCall, type Reply, type Route, empty, ok } from '../http/reply.ts';
 import { activityOf } from '../world/activity.ts';
+import { approve, queueBuild } from '../world/builds.ts';
 import { agentNamed, agentsIn } from '../world/agent-index.ts';
 import { type Fake, nextId } from '../world/fake.ts';
 import { idleAgent } from '../world/idle-agent.ts';
 import { readableLog, scriptLog } from '../world/job/log.ts';
 import { type NewJob, queueJob } from '../world/queue.ts';
-import { cancel, endSession, sessionOf } from '../world/scheduler.ts';
-import type { FakeAgent, FakeRecord, FakeRequest } from '../world/state.ts';
+import { beginSession, cancel, endSession, sessionOf } from '../world/scheduler.ts';
+import type { FakeAgent, FakeRecord, FakeRequest, FakeSession } from '../world/state.ts';
 
 const bad = (message: string): Reply => ({ status: 400, json: { message } });
 
@@ -52,6 +53,20 @@ export const bodies = {
     pool: text,
     count: some.max(100_000),
     namePattern: z.string().includes('{n}').exactOptional(),
+    online: z.boolean().exactOptional(),
+    enabled: z.boolean().exactOptional(),
+    version: text.exactOptional(),
+    capabilities: z.record(z.string(), z.string()).exactOptional(),
+  }),
+  builds: z.strictObject({
+    pool: text,
+    project: text.exactOptional(),
+    title: text.exactOptional(),
+    definition: some.exactOptional(),
+    jobs: some.max(1000).exactOptional(),
+    demands: z.array(text).exactOptional(),
+    seconds: z.number().nonnegative().exactOptional(),
+    checks: z.array(z.enum(['Approval', 'TaskCheck', 'ExclusiveLock'])).exactOptional(),
   }),
   fault: z.strictObject({
     count: some,
@@ -74,10 +89,22 @@ export const bodies = {
   capabilities: z.strictObject({ count: natural.max(1_000_000) }),
   token: z.strictObject({ state: z.enum(['valid', 'expired', 'revoked', 'read-only']) }),
   denied: z.strictObject({
-    permissions: z.array(z.enum(['pools.create', 'pools.manage', 'queues.create', 'queues.authorize'])),
+    permissions: z.array(
+      z.enum([
+        'pools.create',
+        'pools.manage',
+        'queues.create',
+        'queues.authorize',
+        'builds.read',
+        'permissions.read',
+      ]),
+    ),
   }),
   pipeline: z.strictObject({ id: some, title: z.string(), project: z.string(), pool: z.string() }),
-  filters: z.strictObject({ demands: z.boolean() }),
+  filters: z.strictObject({
+    demands: z.boolean().exactOptional(),
+    unmatched: z.boolean().exactOptional(),
+  }),
   settle: z.strictObject({ ms: natural }),
   limits: z.strictObject({ parallelJobs: natural.nullable() }),
 } as const;
@@ -107,17 +134,40 @@ function lineOf({ path, message }: z.core.$ZodIssue): string {
 
 /** Registers agents without a process, with the capabilities of machines with GPUs: for practice at scale. */
 function makeAgents({ fake, baseUrl }: FakeCall, desired: MakeAgents): Reply {
-  const { pool: name, count, namePattern = 'agent-{n}' } = desired;
+  const { pool: name, count, namePattern = 'agent-{n}', online = false, version } = desired;
   const pool = fake.state.pools.find((each) => each.name.toLowerCase() === name.toLowerCase());
   if (pool === undefined || pool.isHosted) return bad(`no self-hosted pool ${name}`);
   const names = Array.from({ length: count }, (_, index) => namePattern.replaceAll('{n}', String(index + 1)));
   const taken = names.find((each) => agentNamed(fake.state, pool.id, each) !== undefined);
   if (taken !== undefined) return bad(`pool ${pool.name} already has an agent ${taken}`);
   for (const each of names) {
-    fake.state.agents.push(idleAgent(nextId(fake), pool.id, each, { baseUrl, now: fake.now() }));
+    const agent = idleAgent(nextId(fake), pool.id, each, { baseUrl, now: fake.now() });
+    if (version !== undefined) setVersion(agent, version);
+    agent.enabled = desired.enabled ?? true;
+    Object.assign(agent.userCapabilities, desired.capabilities);
+    fake.state.agents.push(agent);
+    if (online) beginSession(fake, silentSession(agent.id, fake.now()));
   }
   fake.changed();
   return ok({ made: count });
+}
+
+function setVersion(agent: FakeAgent, version: string): void {
+  agent.version = version;
+  agent.systemCapabilities['Agent.Version'] = version;
+}
+
+/** A session that no program polls: the agent is online until it expires, and starts no job that it gets. */
+function silentSession(agentId: number, now: number): FakeSession {
+  return {
+    id: crypto.randomUUID(),
+    agentId,
+    ownerName: '',
+    lastSeen: now,
+    key: '',
+    messages: [],
+    shuttingDown: false,
+  };
 }
 
 const agentOf = (fake: Fake, name: string): FakeAgent | undefined =>
@@ -248,6 +298,43 @@ function steps({ timelines, timelineId }: FakeRequest): FakeJob['steps'] {
     }));
 }
 
+/** Begins a run of a YAML pipeline, with everything that the service checks before it queues a job. */
+function beginBuild({ fake }: FakeCall, desired: BeginBuild): Reply {
+  const { pool, title = 'train', definition = 1, jobs = 1, demands = [], seconds = 0, checks = [] } = desired;
+  const name = desired.project ?? fake.state.projects[0]?.name ?? '';
+  const project = fake.state.projects.find((each) => each.name === name);
+  if (project === undefined) return bad(`no project ${name}`);
+  const build = queueBuild(fake, {
+    project,
+    pool,
+    title,
+    definitionId: definition,
+    gates: checks,
+    jobs: Array.from({ length: jobs }, (_, index) => ({
+      name: jobs === 1 ? title : `${title}-${index + 1}`,
+      demands,
+      script: `sleep ${seconds}`,
+    })),
+  });
+  fake.changed();
+  return ok({ id: build.id });
+}
+
+const buildRoutes: readonly Route[] = [
+  ['POST', /^\/_fake\/builds$/u, withBody(bodies.builds, beginBuild)],
+  [
+    'POST',
+    /^\/_fake\/builds\/(\d+)\/approve$/u,
+    ({ fake }, id = '') => {
+      const build = fake.state.builds.find((each) => each.id === Number(id));
+      if (build === undefined) return bad(`no build ${id}`);
+      approve(fake, build);
+      fake.changed();
+      return empty;
+    },
+  ],
+];
+
 /** Answers for one job, which must exist. */
 function one(answer: (fake: Fake, request: FakeRequest) => Reply): Route[2] {
   return ({ fake }, id = '') => {
@@ -310,6 +397,7 @@ function overview(fake: Fake): FakeOverview {
 export const controlRoutes: readonly Route[] = [
   ['GET', /^\/_fake$/u, ({ fake }) => ok(overview(fake))],
   ...jobRoutes,
+  ...buildRoutes,
   [
     'POST',
     /^\/_fake\/faults$/u,
@@ -365,8 +453,9 @@ export const controlRoutes: readonly Route[] = [
   [
     'PUT',
     /^\/_fake\/filters$/u,
-    withBody(bodies.filters, ({ fake }, { demands }) => {
-      fake.ignoresDemands = !demands;
+    withBody(bodies.filters, ({ fake }, { demands, unmatched }) => {
+      if (demands !== undefined) fake.ignoresDemands = !demands;
+      if (unmatched !== undefined) fake.hidesUnmatched = !unmatched;
       return empty;
     }),
   ],

@@ -2,7 +2,7 @@ import { badRequest, idsOf, invalidArgument, nameIn, parameter, results } from '
 import { type FakeCall, type Reply, type Route, empty, ok, refusal, textOf } from '../http/reply.ts';
 import { type MatchesShown, describeRequest } from '../shapes.ts';
 import { activityOf } from '../world/activity.ts';
-import { rule } from '../world/fake.ts';
+import { type Fake, rule } from '../world/fake.ts';
 import { finish } from '../world/queue.ts';
 import type { FakeRequest } from '../world/state.ts';
 import { poolMissing, poolOf } from './pools.ts';
@@ -40,7 +40,9 @@ function find(call: FakeCall, poolId: string): Reply {
   const { fake, query } = call;
   const pool = poolOf(fake, poolId);
   if (pool === undefined) return poolMissing(poolId);
-  const ofPool = fake.state.requests.filter((request) => request.poolId === pool.id);
+  const ofPool = fake.state.requests.filter(
+    (request) => request.poolId === pool.id && !isHidden(fake, request),
+  );
   if (parameter(query, '$top') !== undefined || parameter(query, 'continuationToken') !== undefined) {
     return pageOf(call, ofPool);
   }
@@ -59,6 +61,11 @@ function find(call: FakeCall, poolId: string): Reply {
   const open = desired.filter(({ result }) => result === undefined);
   const done = desired.filter(({ result }) => result !== undefined);
   return wholeList(call, [...open, ...done.slice(completed <= 0 ? Infinity : -completed)]);
+}
+
+/** Whether the service keeps a request that no agent matched is not known: it may be in no list. */
+function isHidden({ hidesUnmatched }: Fake, { result, agentId }: FakeRequest): boolean {
+  return hidesUnmatched && result === 'failed' && agentId === undefined;
 }
 
 /** Finds a request of a pool, and calls a function with it. */

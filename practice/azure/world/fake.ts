@@ -1,7 +1,15 @@
 import type { Clock } from '../../../src/shared/base/clock.ts';
 import type { State } from './state.ts';
 
-export type Permission = 'pools.create' | 'pools.manage' | 'queues.create' | 'queues.authorize';
+export type Permission =
+  | 'pools.create'
+  | 'pools.manage'
+  | 'queues.create'
+  | 'queues.authorize'
+  /** The token's scope Build (Read): builds and their timelines. */
+  | 'builds.read'
+  /** The token's scope to read which pipelines may use a queue. */
+  | 'permissions.read';
 /** `read-only`: the scope "Agent Pools (Read)". */
 export type TokenState = 'valid' | 'expired' | 'revoked' | 'read-only';
 
@@ -55,6 +63,8 @@ export interface Fake {
   settleMs: number;
   /** Lists of agents ignore `demands`, as a server that does not know it. */
   ignoresDemands: boolean;
+  /** Job requests that no agent matched are in no list. */
+  hidesUnmatched: boolean;
   readonly stale: Map<string, { until: number; before: unknown }>;
   readonly requestLog: LoggedRequest[];
   /** Open long polls by the id of their session, which may have several. */

@@ -84,6 +84,7 @@ export function emptyState(names: readonly string[], now: number): State {
     parallelJobs: null,
     sessions: [],
     requests: [],
+    builds: [],
     accessTokens: {},
   };
 }

@@ -80,6 +80,7 @@ function filledState(state: State, now: number): State {
     operations: state.operations ?? [],
     maintenance: state.maintenance ?? { definitions: [], jobs: [] },
     parallelJobs: state.parallelJobs ?? null,
+    builds: state.builds ?? [],
     pools: state.pools.map(pool),
     agents: state.agents.map(agent),
     projects: state.projects.map(project),

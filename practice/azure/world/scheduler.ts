@@ -1,4 +1,5 @@
 import { agentOf } from './agent-index.ts';
+import { advanceBuilds } from './builds.ts';
 import { rule, type Fake } from './fake.ts';
 import { jobMessage } from './job/message.ts';
 import { endPolls, send } from './messages.ts';
@@ -12,6 +13,7 @@ export function sessionOf(fake: Fake, agentId: number): FakeSession | undefined 
 /** Expires what is overdue, then assigns waiting jobs to idle agents, oldest job first, up to the permitted number. */
 export function advance(fake: Fake): boolean {
   const expired = expire(fake);
+  const begun = advanceBuilds(fake);
   const waiting = fake.state.requests.filter(
     ({ result, agentId }) => result === undefined && agentId === undefined,
   );
@@ -26,7 +28,7 @@ export function advance(fake: Fake): boolean {
     free = free.filter((each) => each !== agent);
     assigned += 1;
   }
-  return expired || assigned > 0;
+  return expired || begun || assigned > 0;
 }
 
 /** Returns the agents that listen, are enabled and idle, in the order of their ids. */

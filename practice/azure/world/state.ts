@@ -15,6 +15,8 @@ export interface State {
   parallelJobs: number | null;
   sessions: FakeSession[];
   requests: FakeRequest[];
+  /** Runs of YAML pipelines; a job that was queued alone is not in this list. */
+  builds: FakeBuild[];
   /** Access tokens of agents; with a request's id the token of that job, which its worker uses. */
   accessTokens: Record<string, { agentId: number; until: number; requestId?: number }>;
 }
@@ -193,9 +195,35 @@ interface FakeAttachment {
   createdOn: string;
 }
 
+/** A check before a stage: the permission of its pool, an approval, or another one by the service's name. */
+export type FakeGate = 'Approval' | 'TaskCheck' | 'ExclusiveLock';
+
+/** A run of a YAML pipeline with one stage. */
+export interface FakeBuild {
+  id: number;
+  /** Guid of the project. */
+  project: string;
+  /** The queue's name, as in the pipeline. */
+  pool: string;
+  /** Name of the pipeline. */
+  title: string;
+  definitionId: number;
+  queueTime: number;
+  stageId: string;
+  jobs: { name: string; demands: readonly string[]; script: string }[];
+  /** Checks of its stage, in order. */
+  gates: { kind: FakeGate | 'Authorization'; id: string; passedAt?: number }[];
+  /** Its jobs; none before the last check. */
+  requests: number[];
+  /** The error that stopped it before its first stage. */
+  error?: string;
+}
+
 export interface FakeRequest {
   requestId: number;
   poolId: number;
+  /** Its build; undefined: the job is a build of its own. */
+  buildId?: number;
   jobName: string;
   project: string;
   demands: string[];

@@ -25,8 +25,10 @@ import { openHosts, type OpenHosts } from '../run/inventory.ts';
 import { withoutSecrets } from '../run/secrets.ts';
 import { provisionHosts } from './provision.ts';
 
-/** Checks everything that a host's agents depend on, from this machine to the agents. Changes nothing without --fix. */
+/** Checks everything that a host's agents depend on, from this machine to the agents; with --job why a build waits. Changes nothing without --fix. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
+  const job = input.options.string('job');
+  if (job !== undefined) return (await import('./doctor-job.ts')).runJob(context, input, job);
   const clock = new ServerClock(context.clock);
   let open: OpenHosts;
   try {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
+import { type Builds, createBuilds } from '../../shared/azure/builds.ts';
 import type { AzureClient } from '../../shared/azure/client.ts';
 import { createAzureClient } from '../../shared/azure/create-client.ts';
 import { patCredential, servicePrincipalCredential } from '../../shared/azure/http/credential.ts';
@@ -26,6 +27,7 @@ export interface OpenFleet extends OpenHosts {
   readonly credential: Secret;
   readonly azure: AzureClient;
   readonly permissions: TokenPermissions;
+  readonly builds: Builds;
   /** Registry logins for the hosts; undefined if there are none, or for commands without a plan. */
   readonly registries: Secret | undefined;
   /** Webhook addresses by host; empty for commands without a plan. */
@@ -77,6 +79,7 @@ export async function openAzure(
     caPem,
     azure: createAzureClient(rest),
     permissions: createTokenPermissions(rest),
+    builds: createBuilds(rest),
     noteBy: (drawn) => {
       say = drawn;
     },

@@ -13,6 +13,8 @@ const permissions =
   'give the token the scope "Pipeline Resources (Use and manage)", or permit the pool for all pipelines by hand (Project settings > Agent pools > the pool > Security)';
 const builds =
   'give the token the scope "Build (Read & execute)", and its user the permission to queue builds of the pipeline';
+const readBuilds =
+  'give the token the scope "Build (Read)", and its user the permission to view builds of the project';
 const limits = 'look in the browser: Organization settings > Parallel jobs';
 
 const root = '/_apis/distributedtask';
@@ -137,6 +139,14 @@ export const calls = {
     what: `read the queue of pool ${poolId}`,
     permission: manage,
   }),
+  /** With this many finished ones: a job that no agent can run has finished at once. */
+  recentRequests: (poolId: number, finished: number): Call => ({
+    method: 'GET',
+    path: `${root}/pools/${poolId}/jobrequests`,
+    query: { completedRequestCount: finished },
+    what: `read the queue of pool ${poolId}`,
+    permission: manage,
+  }),
   getRequest: (poolId: number, requestId: number): Call => ({
     method: 'GET',
     path: `${root}/pools/${poolId}/jobrequests/${requestId}`,
@@ -169,6 +179,18 @@ export const calls = {
     path: `${inProject(project)}/_apis/pipelines/${pipeline}/runs/${run}`,
     what: `read run ${run} of pipeline ${pipeline}`,
     permission: builds,
+  }),
+  readBuild: (project: string, build: number): Call => ({
+    method: 'GET',
+    path: `${inProject(project)}/_apis/build/builds/${build}`,
+    what: `read build ${build} of project ${project}`,
+    permission: readBuilds,
+  }),
+  readTimeline: (project: string, build: number): Call => ({
+    method: 'GET',
+    path: `${inProject(project)}/_apis/build/builds/${build}/timeline`,
+    what: `read the timeline of build ${build}`,
+    permission: readBuilds,
   }),
   resourceUsage: (): Call => ({
     method: 'GET',
@@ -274,6 +296,12 @@ const asRequest = members({
     isObject(value) && number(value['id']) !== undefined ? value : undefined,
   ),
   owner: (value) => (isNamed(value) ? owner(value) : undefined),
+  planType: text,
+  definition: named,
+  scopeId: text,
+  jobId: text,
+  statusMessage: text,
+  data: byName(text),
 });
 
 /**

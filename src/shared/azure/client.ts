@@ -43,11 +43,24 @@ export interface JobRequest {
     readonly enabled?: boolean;
     readonly status?: 'online' | 'offline';
   }[];
+  /** The build, or the release if `planType` says so. */
   readonly owner?: {
     readonly id: number;
     readonly name: string;
     readonly _links?: { readonly web?: { readonly href: string } };
   };
+  /** `Build`, `Release`, … */
+  readonly planType?: string;
+  /** The pipeline. */
+  readonly definition?: { readonly id: number; readonly name: string };
+  /** Id of the project. */
+  readonly scopeId?: string;
+  /** Id of the job's record in the timeline of its build: `j=` in the address of its page. */
+  readonly jobId?: string;
+  /** Why it failed, if the server knows. */
+  readonly statusMessage?: string;
+  /** Among others `ParallelismTag`: `Private` or `Public`. */
+  readonly data?: Readonly<Record<string, string>>;
 }
 
 /** Selects agents of a pool, and the details beyond state and current job. */

@@ -38,9 +38,24 @@ afterAll(() => {
   rmSync(cwd, { recursive: true });
 });
 
+/** Numbers of builds, by words in the lines below. */
+const builds = new Map<string, number>();
+
+async function begin(): Promise<void> {
+  await runCommand(['pool', 'authorize', '--yes'], { cwd, env: { LOGIN: 'a-login-password' } });
+  await fake.control.makeAgents({ pool: 'gpu-lab', count: 1, namePattern: 'rtx-box-{n}', enabled: false });
+  await fake.control.makeAgents({ pool: 'gpu-lab', count: 1, namePattern: 'away-{n}', online: true });
+  await fake.control.begin({ pool: 'gpu-lab' });
+  builds.set('BUSY', await fake.control.begin({ pool: 'gpu-lab' }));
+  builds.set('REFUSED', await fake.control.begin({ pool: 'gpu-lab', demands: ['gpu.model -equals B200'] }));
+  builds.set('GATED', await fake.control.begin({ pool: 'gpu-lab', checks: ['Approval'] }));
+}
+
 async function printed(line: string): Promise<Record<string, unknown>> {
   const env = { LOGIN: 'a-login-password' };
-  const { stdout } = await runCommand([...line.split(' '), '--json', '--yes'], { cwd, env });
+  if (line.startsWith('doctor') && builds.size === 0) await begin();
+  const words = line.split(' ').map((word) => String(builds.get(word) ?? word));
+  const { stdout } = await runCommand([...words, '--json', '--yes'], { cwd, env });
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
@@ -74,6 +89,11 @@ describe.each([
   ['doctor', 'doctor away --fix'],
   ['doctor', 'doctor no-such-host'],
   ['doctor', 'doctor -i none.yaml'],
+  ['doctor', 'doctor --job BUSY'],
+  ['doctor', 'doctor --job REFUSED'],
+  ['doctor', 'doctor --job GATED'],
+  ['doctor', 'doctor --job 99999'],
+  ['doctor', 'doctor --job none'],
   ['version', 'version'],
   ['version', 'version --check'],
   ['history', 'history'],

@@ -49,6 +49,8 @@ const chosen: Readonly<Record<string, string>> = {
   doctor: 'doctor',
   'doctor, one host': 'doctor h200-1',
   'doctor, mistake in the inventory': 'doctor wrong.yaml',
+  'doctor, waiting job': 'doctor --job BUILD',
+  'doctor, no such job': 'doctor --job 4711',
   diagnose: 'diagnose kernel.log',
   explain: 'explain ssh.auth',
   'explain, unknown code': 'explain ssh.aut',
@@ -96,6 +98,7 @@ const cwd = mkdtempSync('/tmp/azp-screens-');
 const env = { LOGIN: 'a-login-password' };
 const fake = useFake();
 let fleet: PracticeFleet;
+let waiting = 0;
 const inventory = () => `organization: ${fake.server.organization}
 token: { file: ${fake.tokenFile}, expires: 2026-12-01 }
 projects: [vision]
@@ -135,6 +138,7 @@ hosts:
     'kernel.log',
     '[    1.000000] Linux version 6.1.0\n[    9.000000] NVRM: Xid (PCI:0000:01:00): 79, pid=1, GPU has fallen off the bus.\n',
   );
+  waiting = await waitingBuild();
   // Accept the host keys now: the order in which several new keys are reported differs from run to run.
   await runCommand(['exec', '--', 'true'], { cwd, env });
   await runCommand(['pool', 'authorize', '--yes'], { cwd, env });
@@ -144,23 +148,38 @@ afterAll(() => {
   rmSync(cwd, { recursive: true });
 });
 
+/** Begins a build in a pool of its own: each of its agents that fit takes no job for another reason. */
+async function waitingBuild(): Promise<number> {
+  const client = fake.client();
+  const { pool } = await client.ensurePool('gpu-night');
+  const queue = await client.createQueue('vision', pool);
+  await client.authorizeQueue('vision', queue.id);
+  const reason = { 'azp-fleet.host': 'away', 'azp-fleet.disabled': 'drained by ann@laptop: a new fan' };
+  const agents = { pool: pool.name, count: 1 };
+  await fake.control.makeAgents({ ...agents, namePattern: 'away-{n}', enabled: false, capabilities: reason });
+  await fake.control.makeAgents({ ...agents, namePattern: 'lab-{n}', count: 2 });
+  await fake.control.makeAgents({ ...agents, namePattern: 'desk-{n}', enabled: false });
+  return await fake.control.begin({ pool: pool.name, jobs: 2, demands: ['gpu.model'] });
+}
+
 /** Returns the final screen, with values that differ from run to run replaced by texts of the same width. */
 async function screen(name: string, size: Size): Promise<string> {
   // Write it again: `trust` pins keys in it.
   write('inventory.yaml', inventory());
   rmSync(join(cwd, 'new.yaml'), { force: true });
   const line = (screens[name] ?? '').replace('COLUMNS', String(size.columns));
-  const [own = '', rest] = line.split(' -- ');
+  const [own = '', rest] = line.replace('BUILD', String(waiting)).split(' -- ');
   const words = [...own.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain = '']) => quoted ?? plain);
   const argv = rest === undefined ? words : [...words, '--', ...rest.split(' ')];
   // The date of the server's answers is that of the stopped clock.
   if (line.startsWith('doctor')) fake.ahead = new StillClock().wall() - Date.now();
   const { both, exitCode } = await runCommand(argv, { cwd, env, terminal: size });
   const shown = leftOnScreen(both).join('\n').trimEnd();
-  return `$ azp-fleet ${line}\n${shown}\n[exit ${exitCode}]\n`
+  return `$ azp-fleet ${line.replace('BUILD', '4711')}\n${shown}\n[exit ${exitCode}]\n`
     .replaceAll(`Node ${process.versions.node} on`, 'Node 24.21.0 on')
     .replaceAll(/127\.0\.0\.1:\d{5}\b/g, '127.0.0.1:22222')
     .replaceAll(/(?<=\bport:? )\d{5}\b/gi, '22222')
+    .replaceAll(/\d{8}\.\d+ \(\d+\)/g, '20261121.3 (4711)')
     .replaceAll(/SHA256:[\w+/]{43}/g, `SHA256:${'0'.repeat(43)}`)
     .replaceAll(/(?<=\.bak-)\d+/g, '1')
     .replaceAll(cwd, '/tmp/azp-screens-000000');

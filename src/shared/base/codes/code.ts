@@ -7,6 +7,7 @@ import type { managerCodes } from './manager.ts';
 import type { provisionCodes } from './provision.ts';
 import type { sshCodes } from './ssh.ts';
 import type { usageCodes } from './usage.ts';
+import type { waitingCodes } from './waiting.ts';
 
 /** Codes of problems and causes. */
 export type ErrorCode =
@@ -17,7 +18,8 @@ export type ErrorCode =
   | keyof typeof managerCodes
   | keyof typeof provisionCodes
   | keyof typeof sshCodes
-  | keyof typeof usageCodes;
+  | keyof typeof usageCodes
+  | keyof typeof waitingCodes;
 
 /** Codes of findings about GPUs and their driver. */
 export type HealthCode = keyof typeof healthCodes | `xid.${number}`;

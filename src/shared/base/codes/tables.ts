@@ -8,6 +8,7 @@ import { managerCodes } from './manager.ts';
 import { provisionCodes } from './provision.ts';
 import { sshCodes } from './ssh.ts';
 import { usageCodes } from './usage.ts';
+import { waitingCodes } from './waiting.ts';
 
 export interface CodeTable {
   /** The subject of the codes, as a heading. */
@@ -28,6 +29,7 @@ export const codeTables: readonly CodeTable[] = [
   { title: 'Images, registries, Docker', entries: imageCodes },
   { title: 'The manager of a host', entries: managerCodes },
   { title: 'Agents, runs and slots', entries: agentCodes },
+  { title: 'Jobs that wait', entries: waitingCodes },
 ];
 
 const all = new Map([findings, ...codeTables].flatMap(({ entries }) => Object.entries(entries)));

@@ -47,6 +47,10 @@ export const usageCodes = {
     'import needs exactly one source',
     'use one of --ansible FILE, --terraform FILE and --ssh',
   ],
+  'usage.job': [
+    'the value of --job is no run of a pipeline in this organization',
+    'copy the address of the run from the browser',
+  ],
   'usage.no-answer': [
     'a question has no answer, and stdin is not a terminal',
     'give the answer in an option or in the answers file, or use a terminal',

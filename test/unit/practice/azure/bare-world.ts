@@ -28,6 +28,7 @@ export function bareWorld(agents: number): Fake & { time: number } {
     faults: [],
     settleMs: 0,
     ignoresDemands: false,
+    hidesUnmatched: false,
     stale: new Map<string, never>(),
     requestLog: [],
     polls: new Map<string, never>(),

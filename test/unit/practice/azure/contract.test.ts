@@ -96,6 +96,8 @@ const walk: readonly Step[] = [
   ['DELETE', `${root}/pools/1`],
   ['POST', '/vision/_apis/pipelines/7/runs', {}],
   ['GET', '/vision/_apis/pipelines/7/runs/RUN'],
+  ['GET', '/vision/_apis/build/builds/RUN'],
+  ['GET', '/vision/_apis/build/builds/RUN/timeline'],
 ];
 
 interface Walked {
@@ -250,6 +252,9 @@ describe('every request of our own client', () => {
     deleteAgent: calls.deleteAgent(1, 2),
     unfinishedRequests: calls.unfinishedRequests(1),
     getRequest: calls.getRequest(1, 2),
+    recentRequests: calls.recentRequests(1, 250),
+    readBuild: calls.readBuild('vision', 1),
+    readTimeline: calls.readTimeline('vision', 1),
     listQueues: calls.listQueues('two words'),
     createQueue: calls.createQueue('vision', { id: 1, name: 'gpu' }),
     readPermission: calls.readPermission('vision', 3),
@@ -263,7 +268,8 @@ describe('every request of our own client', () => {
   } satisfies Record<keyof typeof calls, unknown>;
 
   /** The contract does not have these resources. */
-  const unpublished = /\/jobrequests|\/usercapabilities$|\/resource(?:usage|limits)$|\/runs(?:\/|$)/u;
+  const unpublished =
+    /\/jobrequests|\/usercapabilities$|\/resource(?:usage|limits)$|\/runs(?:\/|$)|\/build\//u;
 
   test.each(Object.entries(made).filter(([, { path }]) => !unpublished.test(path)))('%s', (_, each) => {
     const operation = operationOf(each.method, each.path);

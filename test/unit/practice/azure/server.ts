@@ -55,6 +55,7 @@ export function useFake(speed = 1): Fixture {
       control.deny([]),
       control.settle(0),
       control.readDemands(true),
+      control.listUnmatched(true),
     ]);
     pauses.length = 0;
     ahead = 0;

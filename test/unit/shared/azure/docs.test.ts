@@ -6,6 +6,7 @@ import { negotiate } from '../../../../practice/azure/discovery/api-version.ts';
 import { locationOf } from '../../../../practice/azure/discovery/locations.ts';
 import { factTables, lines, samples, withAzureTables, type Line } from '../../../../scripts/azure-page.ts';
 import { createAzureClient } from '../../../../src/shared/azure/create-client.ts';
+import { createBuilds } from '../../../../src/shared/azure/builds.ts';
 import { createTokenPermissions } from '../../../../src/shared/azure/token-permissions.ts';
 import { patCredential } from '../../../../src/shared/azure/http/credential.ts';
 import { apiVersion } from '../../../../src/shared/azure/http/rest.ts';
@@ -43,6 +44,7 @@ function recorded() {
       ...createAzureClient(options),
       ...createTokenPermissions(options),
       ...createTestPipeline(options),
+      ...createBuilds(options),
     },
   };
 }
@@ -97,6 +99,12 @@ const cases: readonly (readonly [(client: Client) => Promise<unknown>, string, s
     '7.1',
     'released, 1.0 to 7.2',
   ],
+  [
+    (it) => it.requests(1),
+    `GET ${pools}/ID/jobrequests?completedRequestCount=250`,
+    '7.1',
+    'released, 1.0 to 7.2',
+  ],
   [(it) => it.getRequest(1, 2), `GET ${pools}/ID/jobrequests/ID`, '7.1', 'released, 1.0 to 7.2'],
   [
     (it) => it.findProject('PROJECT'),
@@ -116,6 +124,13 @@ const cases: readonly (readonly [(client: Client) => Promise<unknown>, string, s
     'GET PROJECT/_apis/pipelines/ID/runs/ID',
     '7.1',
     'released, 5.1 to 7.2',
+  ],
+  [(it) => it.find('PROJECT', 1), 'GET PROJECT/_apis/build/builds/ID', '7.1', 'released, 1.0 to 7.2'],
+  [
+    (it) => it.timeline('PROJECT', 1),
+    'GET PROJECT/_apis/build/builds/ID/timeline',
+    '7.1',
+    'released, 2.0 to 7.2',
   ],
   [
     (it) => it.parallelJobs(),
