@@ -200,7 +200,7 @@ async function climbLocal(
 async function ofInventory(context: Context, configuration: Problem, clock: ServerClock): Promise<Result> {
   const machine = await climbLocal(context, undefined, { configuration, hosts: 0, clock, token: {} });
   const checked = { machine, hosts: [], problems: [configuration] };
-  return { ...resultOf(context, checked), exitCode: ExitCode.usage, aside: [configuration] };
+  return { ...resultOf(context, checked), exitCode: ExitCode.usage, aside: configuration.details ?? [] };
 }
 
 /** Tells whether a host was reached, and `provision` does the next action of one of its rungs. */

@@ -174,9 +174,10 @@ test('a clock that is off is a fault of this machine', async () => {
 test('a mistake in the inventory: this machine is checked, exit code 2', async () => {
   write(['  good: { adress: 127.0.0.1 }\n']);
   const { stdout, stderr, exitCode } = await doctor();
+  expect(stderr).toBe('');
   expect(stdout).toMatch(/✗ configuration: .*\[inventory\.unknown-key\]/);
   expect(stdout).toContain('– Azure DevOps, token, token scope: not checked, because configuration failed');
-  expect(stderr).toContain('did you mean "address"?');
+  expect(stdout).toContain('did you mean "address"?');
   expect(exitCode).toBe(2);
 });
 
