@@ -1,10 +1,9 @@
 import { valueOf } from '../../shared/base/reading.ts';
-import { defined } from '../../shared/base/objects.ts';
+import { quote } from '../../shared/base/shell.ts';
 import { drainEnd, drainLine } from '../../shared/contract/drain.ts';
 import type { ManagerStatus } from '../../shared/contract/status.ts';
 import { imageOverall } from '../../shared/contract/status.ts';
 import type { Code } from '../../shared/base/codes/code.ts';
-import type { Problem } from '../../shared/base/errors.ts';
 import { shortGpu } from '../../shared/health/checkup.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import type { Facts, GatheredFacts } from '../facts/facts.ts';
@@ -30,6 +29,7 @@ import {
   type Broken,
   type Check,
   broken,
+  brokenBy,
   climb,
   ok,
   type Rung,
@@ -149,13 +149,13 @@ const checks: Readonly<Record<HostRung, Own>> = {
       'create-pool': ({ pool }) => ({
         code: 'azure.pool-missing',
         what: `agent pool ${pool} does not exist`,
-        next: `run \`azp-fleet pool create ${pool}\``,
+        next: `run \`azp-fleet pool create ${quote(pool)}\``,
         fix: 'provision',
       }),
       'disable-auto-update': ({ pool }) => ({
         code: 'azure.auto-update',
         what: `pool ${pool} updates its agents: an agent for one job would update itself instead of running it`,
-        next: `run \`azp-fleet pool authorize ${pool}\``,
+        next: `run \`azp-fleet pool authorize ${quote(pool)}\``,
         fix: 'provision',
       }),
     }),
@@ -167,7 +167,7 @@ const checks: Readonly<Record<HostRung, Own>> = {
       'create-queue': ({ pool, project }) => ({
         code: 'azure.queue-missing',
         what: `project ${project} has no queue of pool ${pool}`,
-        next: `run \`azp-fleet pool authorize ${pool}\``,
+        next: `run \`azp-fleet pool authorize ${quote(pool)}\``,
         fix: 'provision',
       }),
     }),
@@ -179,7 +179,7 @@ const checks: Readonly<Record<HostRung, Own>> = {
       'authorize-queue': ({ pool, project }) => ({
         code: 'azure.queue-closed',
         what: `pipelines of project ${project} may not use pool ${pool}: each waits for a permission`,
-        next: `run \`azp-fleet pool authorize ${pool}\``,
+        next: `run \`azp-fleet pool authorize ${quote(pool)}\``,
         fix: 'provision',
       }),
     }),
@@ -229,7 +229,7 @@ function withFindings(id: HostRung, { isStrict, check }: Own, seen: HostSeen): C
   const { problem } = seen.observation;
   if (problem !== undefined) {
     const failed = failedRung(seen.observation, problem);
-    if (failed.rung === id) return fixable(seen.host, ofHost(problem));
+    if (failed.rung === id) return fixable(seen.host, brokenBy(problem));
     if (failed.skips.includes(id)) return skipped('not checked: the connection goes through another host');
   }
   const found = seen.findings.get(id) ?? [];
@@ -247,10 +247,6 @@ function withFindings(id: HostRung, { isStrict, check }: Own, seen: HostSeen): C
 
 function ofFinding({ code, what, next, gpu }: Finding): Broken {
   return { code, what: gpu === undefined ? what : `${shortGpu(gpu)}: ${what}`, next };
-}
-
-function ofHost({ code, what, expected, seen, next = 'run it again with --debug' }: Problem): Broken {
-  return { code, what, next, ...defined({ expected, seen }) };
 }
 
 /** Problems that `provision` fixes, too, although their next action is another one. */
@@ -389,7 +385,7 @@ function ofPools(intact: (pools: readonly PoolSeen[], seen: HostSeen) => Check, 
 function ofProjects(pools: readonly PoolSeen[], { projects }: HostSeen): Check {
   if (projects.length === 0) return skipped('not checked: the inventory has no projects');
   const [problem] = pools.flatMap(({ projectProblem }) => projectProblem ?? []);
-  return problem === undefined ? ok(projects.join(', ')) : broken(ofHost(problem));
+  return problem === undefined ? ok(projects.join(', ')) : broken(brokenBy(problem));
 }
 
 function checkAgents({ host, status, agentsIn }: HostSeen): Check {

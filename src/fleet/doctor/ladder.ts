@@ -1,4 +1,5 @@
 import type { Code } from '../../shared/base/codes/code.ts';
+import type { Problem } from '../../shared/base/errors.ts';
 import { defined } from '../../shared/base/objects.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 
@@ -98,6 +99,17 @@ export function findingsOf(rung: RungResult): readonly Finding[] {
 /** Tells whether `provision` does the next action of one of these rungs. Pure. */
 export function hasFix(rungs: readonly RungResult[]): boolean {
   return rungs.some((rung) => rung.state === 'broken' && rung.fix !== undefined);
+}
+
+/** Returns what breaks a rung by a problem. */
+export function brokenBy({
+  code,
+  what,
+  expected,
+  seen,
+  next = 'run it again with --debug',
+}: Problem): Broken {
+  return { code, what, next, ...defined({ expected, seen }) };
 }
 
 export function ok(seen?: string): Check {

@@ -1,10 +1,10 @@
 import type { Problem } from '../../shared/base/errors.ts';
 import type { Answered, Reading } from '../../shared/base/reading.ts';
 import {
-  type Check,
   climb,
   type MachineRung,
   broken,
+  brokenBy,
   ok,
   type Rung,
   type RungResult,
@@ -104,10 +104,12 @@ const checks: Checks = {
     check: ({ configuration, hosts }) =>
       configuration === undefined
         ? ok(`${hosts} ${hosts === 1 ? 'host' : 'hosts'}`)
-        : ofProblem({
-            next: 'correct the mistakes; `azp-fleet inventory check` lists them',
-            ...configuration,
-          }),
+        : broken(
+            brokenBy({
+              next: 'correct the mistakes; `azp-fleet inventory check` lists them',
+              ...configuration,
+            }),
+          ),
   },
   organization: {
     title: 'Azure DevOps',
@@ -115,17 +117,17 @@ const checks: Checks = {
     check: ({ token: { answer, organization } }) => {
       if (answer === undefined) return unknown('no request without the token');
       const { problem } = answer;
-      return problem === undefined || isRefusal(problem) ? ok(organization) : ofProblem(problem);
+      return problem === undefined || isRefusal(problem) ? ok(organization) : broken(brokenBy(problem));
     },
   },
   token: {
     title: 'token',
     dependsOn: ['configuration'],
     check: ({ token: { problem, expires, expiry, answer } }) => {
-      if (problem !== undefined) return ofProblem(problem);
-      if (expiry?.code === 'inventory.token-expired') return ofProblem(expiry);
+      if (problem !== undefined) return broken(brokenBy(problem));
+      if (expiry?.code === 'inventory.token-expired') return broken(brokenBy(expiry));
       if (answer?.problem !== undefined)
-        return isRefusal(answer.problem) ? ofProblem(answer.problem) : unknown(answer.problem.what);
+        return isRefusal(answer.problem) ? broken(brokenBy(answer.problem)) : unknown(answer.problem.what);
       const end = expires === undefined ? 'its end is not in the inventory' : `ends ${expires}`;
       const result = ok(`accepted, ${end}`);
       if (expiry === undefined) return result;
@@ -168,15 +170,4 @@ export function climbMachine(seen: MachineSeen): readonly RungResult[] {
 /** Tells whether the organization answered, and rejected the token. */
 function isRefusal({ code }: Problem): boolean {
   return code === 'azure.auth' || code === 'azure.permission';
-}
-
-/** Returns the check of a rung that this problem breaks. */
-function ofProblem({ code, what, expected, seen, next = '' }: Problem): Check {
-  return broken({
-    code,
-    what,
-    ...(expected === undefined ? {} : { expected }),
-    ...(seen === undefined ? {} : { seen }),
-    next,
-  });
 }

@@ -431,6 +431,13 @@ test('the disk: a manager knows how large it is, and without one 10 GiB must be 
   });
 });
 
+test('a next action can be pasted, whatever the name of the pool', () => {
+  const pools = [change({ kind: 'create-queue', pool: 'gpu lab', project: 'vision' })];
+  expect(ladder(observed(facts()), { pools }).get('queue')).toMatchObject({
+    next: "run `azp-fleet pool authorize 'gpu lab'`",
+  });
+});
+
 test('a pool that is missing is not blamed on the token of the host', () => {
   const rungs = ladder(withReport({ ...reported('pool.missing'), pools: [{ name: 'gpu-lab', up: false }] }));
   expect(states(rungs)).toMatchObject({ 'host-token': 'ok', pool: 'broken', agents: 'blocked' });
