@@ -87,6 +87,7 @@ describe.each([
   ['doctor', 'doctor'],
   ['doctor', 'doctor h200-1 --no-probe'],
   ['doctor', 'doctor away --fix'],
+  ['doctor', 'doctor l40s-1 --fix'],
   ['doctor', 'doctor no-such-host'],
   ['doctor', 'doctor -i none.yaml'],
   ['doctor', 'doctor --job BUSY'],
