@@ -101,3 +101,10 @@ export const azBase: BaseRecipe = {
   suite: 'bookworm',
   packages: ['azure-cli', 'python3-azext-devops'],
 };
+
+/** Debian's Chromium, only for the test that opens our page in it. */
+export const chromiumBase: BaseRecipe = {
+  name: 'chromium-base',
+  suite: 'bookworm',
+  packages: ['chromium', 'fonts-dejavu-core'],
+};

@@ -440,6 +440,10 @@ const fleetCommands: readonly CommandSpec[] = [
         description:
           'refresh the screen until q: asks managers every 10 s and pools once a minute; / filters, Enter opens a host',
       },
+      {
+        flags: '--html <file>',
+        description: 'write a page of all hosts and GPUs that needs no other file; replaces the file',
+      },
       { flags: '--parallel <n>', description: 'hosts at the same time', default: '50' },
     ],
     examples: [
@@ -448,6 +452,7 @@ const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet status h200-1/3', 'its row, and what its slot 3 does'],
       ['azp-fleet status --probe --limit hopper', 'check the GPUs of one group now'],
       ['azp-fleet status --watch', 'the whole terminal, refreshed until q'],
+      ['azp-fleet status --html fleet.html', 'a page for a browser'],
       ['azp-fleet status --check', 'for monitoring systems'],
       ['azp-fleet status --json', 'for programs'],
     ],

@@ -1,3 +1,6 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+
 import { planFleetPools } from '../../fleet/apply/pools.ts';
 import { namedSlots } from '../../fleet/client/named-slots.ts';
 import { statusOf } from '../../fleet/facts/unread.ts';
@@ -29,7 +32,7 @@ import { isSilent } from '../../fleet/verdict/manager.ts';
 import { supportOnHost } from '../../fleet/status/support.ts';
 import { readParallelJobs } from '../../shared/azure/parallel-jobs.ts';
 import type { Context } from '../../shared/base/context.ts';
-import { FleetError, type Problem, usageError } from '../../shared/base/errors.ts';
+import { FleetError, type Problem, usageError, whyNot } from '../../shared/base/errors.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { valueOf } from '../../shared/base/reading.ts';
 import type { SlotStatus } from '../../shared/contract/status.ts';
@@ -38,6 +41,7 @@ import { checkExitCode, checkText } from '../render/check.ts';
 import { painter } from '../render/color.ts';
 import { hostScreen } from '../render/host-status.ts';
 import { hostCounts, statusText } from '../render/status.ts';
+import { statusPage } from '../render/status-page.ts';
 import { jobsTrouble } from '../render/trouble.ts';
 import type { Result } from '../result.ts';
 import { openFleet, type OpenFleet, openForPlan, withFleet } from '../run/fleet.ts';
@@ -108,8 +112,21 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     const found: Found = { rows, fleetDrift, parallelJobs, queues: pools.queues };
     const isScreen = isAlone && !isCheck && drift === undefined && context.stdout.isTTY === true;
     const [observed] = observations;
-    const shown = (): string =>
-      isScreen ? screen(context, open, found, observed?.facts?.time ?? now) : text(context, open, found);
+    const page = options.string('html');
+    if (page !== undefined) {
+      const describe = (each: Observation) => hostDetail(each, (pool) => pools.agents.get(pool), now);
+      const details = describeEach(observations, context.log, describe).rows;
+      const shown = rows.flatMap((row, index) =>
+        details.slice(index, index + 1).map((detail) => ({ row, detail })),
+      );
+      writePage(resolve(context.cwd, page), statusPage(shown, { ...pageNotes(open, found, beside), now }));
+    }
+    const shown = (): string => {
+      if (page !== undefined) return `wrote ${page}\n\n${hostCounts(rows)}\n`;
+      return isScreen
+        ? screen(context, open, found, observed?.facts?.time ?? now)
+        : text(context, open, found);
+    };
     return {
       exitCode: isCheck ? checkExitCode(rows, beside) : exitCode,
       json: { hosts: rows, fleetDrift, parallelJobs: parallelJobs ?? null, queues: pools.queues },
@@ -132,7 +149,9 @@ function checkWithDrift(): FleetError {
 
 /** Throws for an option that --watch would ignore. */
 function refuseWithWatch({ options }: CommandInput): void {
-  const other = ['check', 'drift', 'json', 'probe', 'strict'].find((name) => options.flag(name));
+  const other = ['check', 'drift', 'html', 'json', 'probe', 'strict'].find(
+    (name) => options.flag(name) || options.string(name) !== undefined,
+  );
   if (other === undefined) return;
   throw usageError({
     code: 'usage.arguments',
@@ -223,6 +242,37 @@ function screen({ stdout, env }: Context, { fleet }: OpenFleet, found: Found, no
     { row, detail: row.detail, queues, jobs },
     { width, height, now, paint: painter(stdout, env) },
   );
+}
+
+/** Returns what the page shows besides its hosts. */
+function pageNotes({ fleet }: OpenFleet, { queues, parallelJobs }: Found, problems: readonly Problem[]) {
+  const jobs = parallelJobs && jobsTrouble(parallelJobs, fleet.organization);
+  return {
+    queues,
+    jobs,
+    problems: problems.map(({ host, what }) => (host === undefined ? what : `${host}: ${what}`)),
+  };
+}
+
+/** Replaces a file atomically. It holds no secret, and a web server may have to read it: the umask decides who can. */
+function writePage(file: string, page: string): void {
+  const draft = join(dirname(file), `.${basename(file)}.${process.pid}.tmp`);
+  try {
+    writeFileSync(draft, page, { mode: 0o644, flag: 'wx' });
+    renameSync(draft, file);
+  } catch (error) {
+    throw usageError(
+      {
+        code: 'output.file',
+        what: `${file} cannot be written`,
+        seen: whyNot(error),
+        next: 'name a file in a folder that you can write to',
+      },
+      error,
+    );
+  } finally {
+    rmSync(draft, { force: true });
+  }
 }
 
 function text({ stdout, env }: Context, { fleet }: OpenFleet, found: Found): string {

@@ -177,7 +177,7 @@ function sum(values: readonly number[]): number {
 const stateNames: Readonly<Record<string, string>> = { stopping: 'draining', 'backing-off': 'waiting' };
 
 /** Returns the state with what the pool shows of the agent, where that differs. */
-function stateText({ state, azure, disabled }: SlotDetail): string {
+export function stateText({ state, azure, disabled }: SlotDetail): string {
   const shown = 'unknown' in state ? 'unknown' : (stateNames[state.value] ?? state.value);
   const isGone = azure === 'offline' || azure === 'not registered';
   const isExpected = !['idle', 'busy', 'unknown'].includes(shown);
@@ -227,13 +227,19 @@ function unknownLines(slots: readonly SlotDetail[], options: ScreenOptions): str
 
 function factLines({ row, detail, queues, jobs }: HostScreen, options: ScreenOptions): string[] {
   return [
-    ...labelled('software', softwareText(row, detail), options),
-    ...known(detail.images, (images) => images.map(imageText)).flatMap((text) =>
-      labelled('image', text, options),
-    ),
-    ...labelled('disk', known(detail.disk, (all) => [all.map(volumeText).join(', ')]).join(''), options),
+    ...factTexts(row, detail).flatMap(([label, text]) => labelled(label, text, options)),
     ...poolTexts(detail, queues).flatMap((text) => labelled('pool', text, options)),
     ...(jobs === undefined ? [] : labelled('jobs', jobs.what, options)),
+  ];
+}
+
+/** Returns software, images and free space with their labels. */
+export function factTexts(row: StatusRow, detail: HostDetail): readonly (readonly [string, string])[] {
+  const images = known(detail.images, (all) => all.map(imageText));
+  return [
+    ['software', softwareText(row, detail)],
+    ...images.map((text) => ['image', text] as const),
+    ['disk', known(detail.disk, (all) => [all.map(volumeText).join(', ')]).join('')],
   ];
 }
 

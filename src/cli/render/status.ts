@@ -66,7 +66,7 @@ export function statusText(
     .join('\n\n')}\n`;
 }
 
-const worstFirst: readonly Verdict['state'][] = [
+export const worstFirst: readonly Verdict['state'][] = [
   'failed',
   'hung',
   'unreachable',

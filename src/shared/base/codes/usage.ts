@@ -21,6 +21,7 @@ export const usageCodes = {
   interrupted: ['the run was interrupted (Ctrl-C)', 'run the same command again: it resumes'],
   'init.exists': ['the file already exists', 'name another file with --output'],
   'init.write': ['the inventory cannot be written', 'choose a folder that you can write to'],
+  'output.file': ['a file cannot be written', 'choose a folder that you can write to'],
   'setup.key': ['ssh-keygen failed to create a key', 'create a key with `ssh-keygen`'],
   'setup.no-room': [
     'the disk of Docker has too little free space for the agent image',
