@@ -14,6 +14,7 @@ const speed: Readonly<Record<string, () => Promise<Bench>>> = {
   start: () => import('./start.ts'),
   ssh: () => import('./ssh.ts'),
   growth: () => import('./growth.ts'),
+  'status-screen': () => import('./status-screen.ts'),
   hosts: () => import('./hosts.ts'),
   links: () => import('./links.ts'),
   manager: () => import('./manager/measure.ts'),
