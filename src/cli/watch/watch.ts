@@ -10,6 +10,7 @@ import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, type Problem, usageError } from '../../shared/base/errors.ts';
 import { foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
 import { hostProblem } from '../../shared/base/host-trouble.ts';
+import { limitedLogger } from '../../shared/base/log.ts';
 import { defined } from '../../shared/base/objects.ts';
 import type { CommandInput } from '../command.ts';
 import { painter } from '../render/color.ts';
@@ -32,6 +33,9 @@ const poolEveryMs = 60_000;
 /** Milliseconds that the first question for a pool waits for the first answers of the hosts, which name agents and pools. */
 const firstPoolMs = 5000;
 
+/** Entries of the debug log, which gets some for each host and minute. */
+const mostLogged = 50_000;
+
 /** Shows the fleet on the whole terminal until `q` or Ctrl-C. Changes nothing. */
 export async function watch(context: Context, input: CommandInput): Promise<Result> {
   if (context.stdin.isTTY !== true || context.stdout.isTTY !== true || context.env['TERM'] === 'dumb')
@@ -43,7 +47,7 @@ export async function watch(context: Context, input: CommandInput): Promise<Resu
   const stop = new AbortController();
   const signal = AbortSignal.any([context.signal, stop.signal]);
   // At `q` nothing waits for a host or a server that does not answer.
-  const stoppable: Context = { ...context, signal };
+  const stoppable: Context = { ...context, signal, log: limitedLogger(context.log, mostLogged) };
   const open = await openFleet(stoppable, input);
   const screen = new WatchScreen(
     context,

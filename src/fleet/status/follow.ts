@@ -1,7 +1,6 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 
 import { backoffMs, type Clock } from '../../shared/base/clock.ts';
-import { defined } from '../../shared/base/objects.ts';
 import { hostProblem } from '../../shared/base/host-trouble.ts';
 import type { HostRoot } from '../../shared/base/host-root.ts';
 import type { Logger } from '../../shared/base/log.ts';
@@ -93,13 +92,19 @@ export function pauseMs(code: string, failures: number): number {
   return needsPerson.has(code) ? growing : Math.min(growing, longestPauseMs);
 }
 
+interface Read {
+  readonly facts: GatheredFacts;
+  /** When they were read, by this machine's clocks. */
+  readonly monotonic: number;
+  readonly wall: number;
+}
+
 /** The connection to one host, with the facts that were read over it. */
 class HostLink {
   readonly #host: HostSpec;
   readonly #session: Session;
   readonly #tools: FollowTools;
-  /** With the times of reading, on the monotonic and the wall clock. */
-  #read: { readonly facts: GatheredFacts; readonly monotonic: number; readonly wall: number } | undefined;
+  #read: Read | undefined;
   #isManagerSilent = false;
   /** Aborted when the connection is lost, and at the end of the run. */
   readonly ended: AbortSignal;
@@ -127,10 +132,10 @@ class HostLink {
   }
 
   async observe(): Promise<Observation> {
-    const { clock } = this.#tools;
-    const isDue = this.#read === undefined || clock.monotonic() - this.#read.monotonic >= factsEveryMs;
+    const read = this.#read;
+    const isDue = read === undefined || this.#tools.clock.monotonic() - read.monotonic >= factsEveryMs;
     const status = isDue || !this.#hasManager() ? undefined : await this.#ask();
-    return status === undefined ? this.#readFacts() : this.#withStatus(status);
+    return read === undefined || status === undefined ? this.#readFacts() : this.#observation(read, status);
   }
 
   #hasManager(): boolean {
@@ -159,20 +164,15 @@ class HostLink {
     const { clock, root, signal } = this.#tools;
     const facts = await gatherFacts(this.#session, this.#host, root, signal);
     this.#read = { facts, monotonic: clock.monotonic(), wall: clock.wall() };
-    return this.#observation(facts, 0);
+    return this.#observation(this.#read);
   }
 
-  #withStatus(status: ManagerStatus): Observation {
-    const { facts, monotonic } = this.#read ?? {};
-    if (facts === undefined || monotonic === undefined) return { host: this.#host };
-    return this.#observation(withReport(facts, { status }), this.#tools.clock.monotonic() - monotonic);
-  }
-
-  /** `laterMs`: since the facts were read. The host's clock and this one have advanced by that since. */
-  #observation(facts: GatheredFacts, laterMs: number): Observation {
-    const now = facts.time === undefined ? facts : { ...facts, time: facts.time + laterMs };
-    const readAt = this.#read && this.#read.wall + laterMs;
-    const observation = { host: this.#host, facts: now, ...defined({ readAt }) };
+  /** Since the facts were read, the host's clock and this one have advanced by the same time. */
+  #observation({ facts, monotonic, wall }: Read, status?: ManagerStatus): Observation {
+    const laterMs = this.#tools.clock.monotonic() - monotonic;
+    const reported = status === undefined ? facts : withReport(facts, { status });
+    const time = facts.time === undefined ? undefined : facts.time + laterMs;
+    const observation = { host: this.#host, facts: { ...reported, time }, readAt: wall + laterMs };
     // Later this runs for all hosts together: tried here, its failure is this host's problem.
     for (const pool of poolsSeen(observation)) agentNamesOf(observation, pool);
     return observation;

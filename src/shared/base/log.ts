@@ -11,3 +11,17 @@ export interface Logger {
 
 /** Discards everything. */
 export const silentLogger: Logger = { log: () => undefined, redact: () => undefined };
+
+/** Returns a logger that stops after so many entries: a program that runs for weeks must not fill the disk. */
+export function limitedLogger(logger: Logger, most: number): Logger {
+  let left = most;
+  return {
+    log(level, message, fields) {
+      if (left <= 0) return;
+      left -= 1;
+      logger.log(level, message, fields);
+      if (left === 0) logger.log('warn', 'log ends', { most });
+    },
+    redact: (secret) => logger.redact(secret),
+  };
+}
