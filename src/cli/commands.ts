@@ -624,7 +624,7 @@ const slotCommands: readonly CommandSpec[] = [
     group: 'Repair',
     summary: 'GPUs were reset or replaced: ignore their earlier errors',
     description:
-      'A GPU error in the kernel log (XID) counts until the next boot, and a slot whose GPU fails repeatedly stays closed for a while. After a reset or replacement without a reboot this command clears both; the manager checks the GPU at once.',
+      'A GPU error in the kernel log (XID) counts until the next boot, a slot whose GPU fails repeatedly stays closed for a while, and a card whose PCIe link lost lanes degrades its host. After a reset or replacement without a reboot this command clears all three; the manager checks the GPU at once.',
     positionals: '<hosts...>',
     options: [
       {

@@ -16,6 +16,7 @@ import { bootId } from '../machine/machine-facts.ts';
 import type { Cause, Slot } from '../model.ts';
 import { DriverPrograms, type HostCheck, checkHost } from './observe.ts';
 import { HealthGates } from './health-gate.ts';
+import { type WidestLinks, withLostLanes } from './link-width.ts';
 import {
   gpuOrder,
   type GpuOrder,
@@ -41,6 +42,7 @@ interface GpuState {
 
 interface GpuTools extends Pick<ManagerDeps, 'engine' | 'config' | 'clock' | 'root' | 'log' | 'command'> {
   readonly helpers: Helpers;
+  readonly history: WidestLinks;
   readonly state: {
     readonly value: GpuState;
     note(change: () => GpuState): Promise<void>;
@@ -97,7 +99,7 @@ export class GpuWatch {
   }
 
   async check(): Promise<void> {
-    const { config, clock, root, command, state } = this.#tools;
+    const { config, clock, root, command, state, history } = this.#tools;
     const boot = await bootId(root);
     const known = this.#memory(boot);
     const {
@@ -114,7 +116,8 @@ export class GpuWatch {
       clock,
       known,
     });
-    const { checkup, lasting } = withOverdue(check.checkup, this.#lasting, {
+    const judged = withLostLanes(check.checkup, history, config.host);
+    const { checkup, lasting } = withOverdue(judged, this.#lasting, {
       at: check.seenAt,
       minuteMs: clock.scaled(60_000),
     });
@@ -141,13 +144,14 @@ export class GpuWatch {
     this.#latest = { pci: check.pci, ignored: check.ignored, at, seenAt, checkup: all };
   }
 
-  /** Notes that a GPU (PCI address), or `all`, was reset or replaced: its earlier XIDs no longer count. */
+  /** Notes that a GPU (PCI address), or `all`, was reset or replaced: its earlier XIDs and lanes no longer count. */
   async repaired(gpu: string): Promise<void> {
-    const { root, state } = this.#tools;
+    const { root, state, history } = this.#tools;
     const address = gpu === 'all' ? gpu : normalizeBusId(gpu);
     if (address !== 'all' && !this.order.includes(address)) throw unknownGpu(gpu, this.order);
     const memory = withRepair(this.#memory(await bootId(root)), address, await uptime(root));
     await state.update(() => ({ gpuOrder: state.value.gpuOrder, xids: memory }));
+    history.forgetWidths(address);
     this.gates.open(address === 'all' ? 'all' : this.#devicesAt(address));
   }
 

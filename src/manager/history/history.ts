@@ -7,6 +7,7 @@ import type { ManagerStatus, RunRecord } from '../../shared/contract/status.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import { causeOf } from '../causes.ts';
 import { checkEveryMs, type HostCheck } from '../gpus/observe.ts';
+import type { WidestLinks } from '../gpus/link-width.ts';
 import { bootId } from '../machine/machine-facts.ts';
 import { faultOf } from '../runs/outcome.ts';
 import { isFailed } from '../runs/run-store.ts';
@@ -49,7 +50,7 @@ interface BusyRun {
 }
 
 /** What happened on this host: GPU samples, changes, and runs. Kept in memory until the next write, at most a minute. */
-export class History {
+export class History implements WidestLinks {
   readonly #tools: HistoryTools;
   readonly #facts: KeptFacts;
   #waiting: NewEntry[] = [];
@@ -113,6 +114,19 @@ export class History {
   useOf(run: string): RunUse | undefined {
     const busy = this.#busy.get(run);
     return busy && useOf(busy.use);
+  }
+
+  widest({ busId, uuid }: { readonly busId: string; readonly uuid: string }, lanes: number): number {
+    const key = `width ${busId} ${uuid}`;
+    const before = this.#facts.get(key);
+    if (typeof before === 'number' && before >= lanes) return before;
+    this.#keep(key, lanes);
+    return lanes;
+  }
+
+  forgetWidths(busId: string): void {
+    const family = busId === 'all' ? 'width ' : `width ${busId} `;
+    for (const key of this.#facts.keys()) if (key.startsWith(family)) this.#keep(key, '');
   }
 
   /** Notes changes since the last pass, and which runs have a job. */
@@ -236,13 +250,16 @@ export class History {
 
   /** Keeps facts, and adds an event for each that has changed. The first value of a fact is no event. */
   #change(facts: Readonly<Record<string, string>>): void {
-    const at = this.#now();
     for (const { key, value, event } of changesIn(facts, (key) => this.#facts.get(key))) {
-      const kept = { kind: 'kept', at, key, value } as const;
-      this.#facts.add(kept);
-      this.#add(kept);
+      this.#keep(key, value);
       if (event !== undefined) this.note(event);
     }
+  }
+
+  #keep(key: string, value: string | number): void {
+    const kept = { kind: 'kept', at: this.#now(), key, value } as const;
+    this.#facts.add(kept);
+    this.#add(kept);
   }
 
   #add(entry: NewEntry): void {

@@ -97,6 +97,10 @@ export class KeptFacts {
     return this.#facts.get(key)?.value;
   }
 
+  keys(): readonly string[] {
+    return [...this.#facts.keys()];
+  }
+
   lines(): readonly string[] {
     return [...this.#facts.values()].map(encode);
   }

@@ -441,7 +441,8 @@ const pcie = family({
       title: 'Fewer PCIe lanes',
       severity: 'info',
       when: 'the PCIe link has fewer lanes than the card',
-      source: 'T4, A10G, P2000 and boards with two GPUs always show this',
+      source:
+        'T4, A10G, P2000 and boards with two GPUs always show this; `gpu.pcie-width-lost` reports lanes that were lost',
       seen: ({ pcie: { width, maxWidth } }) => below(width, maxWidth, 'PCIe lanes'),
       next: 'compare it with equal cards; if those have more, reseat it, check risers and the slot',
     },

@@ -131,6 +131,7 @@ const table: readonly (readonly [string, number, Due])[] = [
         log: silentLogger,
         command: (program) => Promise.resolve(printed(program === 'sh' ? smi : '')),
         helpers: new Helpers(),
+        history: { widest: (_, lanes) => lanes, forgetWidths: () => undefined },
         state: {
           value: { gpuOrder: undefined, xids: undefined },
           update: () => Promise.resolve(),

@@ -220,6 +220,15 @@ export const healthCodes = {
     'run `nvidia-smi nvlink --status` on the host',
     { title: 'NVLinks are unknown', when: 'the links cannot be read', severity: 'info' },
   ],
+  'gpu.pcie-width-lost': [
+    'the PCIe link of a card has fewer lanes than it has had in this host',
+    'reseat the card, check risers and the slot; if it is to stay so, run `azp-fleet repaired HOST --gpu ADDRESS`',
+    {
+      title: 'PCIe link lost lanes',
+      when: 'the PCIe link of a card has fewer lanes than this card (by UUID) has had at this address; `azp-fleet repaired` forgets them',
+      severity: 'warn',
+    },
+  ],
   'gpu.process-hangs': [
     'a process on a GPU has been in state D for 5 min: it hangs in the kernel, and cannot be killed',
     'check `journalctl -k` on the host; if it does not exit, drain the host, then run `azp-fleet reboot`',

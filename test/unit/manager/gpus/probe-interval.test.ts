@@ -44,6 +44,7 @@ async function host(output: string, code: number) {
     log: silentLogger,
     command: async (program: string) => printed(program === 'sh' ? healthy : ''),
     helpers: new Helpers(),
+    history: { widest: () => 16 },
     state: { value, note: async () => undefined, update: async () => undefined },
   };
   const watch = new GpuWatch(tools as unknown as ConstructorParameters<typeof GpuWatch>[0]);
