@@ -34,10 +34,10 @@ export class Ring {
     this.#most = most;
   }
 
-  /** Appends entries in one write. `now`: seconds since the epoch, for a compaction if they do not fit. */
+  /** Appends entries in one write, of very long ones only the newest. `now`: seconds since the epoch, for a compaction if they do not fit. */
   append(entries: readonly Exclude<Entry, { kind: 'other' }>[], now: number): Promise<void> {
     // The first line break ends a line that an earlier write left torn.
-    const text = Buffer.from(`\n${entries.map((entry) => `${encode(entry)}\n`).join('')}`);
+    const text = Buffer.from(`\n${newest(entries.map(encode), this.#most * (1 - target) - 1).join('')}`);
     return this.#inTurn(async () => {
       const size = await this.#files.size(this.#path);
       if (size + text.length > this.#most) await this.#compact(now);
@@ -112,6 +112,13 @@ function lineOf(bytes: Buffer): Line | undefined {
   const text = bytes.toString('utf8');
   const entry = decode(text);
   return entry && { text, entry };
+}
+
+/** Returns the last lines of these bytes at most, each with its line break. */
+function newest(lines: readonly string[], bytes: number): readonly string[] {
+  let left = bytes;
+  const first = lines.findLastIndex((line) => (left -= sizeOf(line)) < 0);
+  return lines.slice(first + 1).map((line) => `${line}\n`);
 }
 
 function sizeOf(text: string): number {

@@ -12,6 +12,8 @@ import type { Entry, GpuSample, SampleEntry } from './entries.ts';
 const summaryS = 7 * 24 * 3600;
 /** Bytes of an answer with series. */
 const longestSeries = 64 * 1024;
+/** Bytes of an answer with events: a thousand have some 300 KiB. */
+const longestEvents = 2 * 1024 ** 2;
 /** Different causes in a summary; a host has a dozen. */
 const mostCauses = 50;
 
@@ -61,7 +63,10 @@ export class EventCollector {
   }
 
   #cut(): void {
-    const surplus = Math.max(0, this.#events.length - this.#limit);
+    this.#omit(Math.max(0, this.#events.length - this.#limit));
+  }
+
+  #omit(surplus: number): void {
     this.#omitted += surplus;
     this.#events = this.#events.slice(surplus);
   }
@@ -86,6 +91,10 @@ export class EventCollector {
     readonly summary: HistorySummary;
   } {
     this.#cut();
+    let left = longestEvents;
+    this.#omit(
+      this.#events.findLastIndex((event) => (left -= Buffer.byteLength(JSON.stringify(event))) < 0) + 1,
+    );
     const failures = [...this.#failures].map(([cause, count]) => ({ cause, count }));
     return {
       events: this.#events,

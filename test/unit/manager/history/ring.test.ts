@@ -191,6 +191,21 @@ test('a full file loses its oldest lines, never a kept fact, and stays within it
   expect(entries).toContainEqual(keptAt(now, 'width a', 16));
 });
 
+test('a file stays within its size with groups of very long lines, of which the newest are kept', async () => {
+  const disk = new RingDisk();
+  const ring = new Ring('ring', disk, { bytes: 20_000 });
+  await ring.append([keptAt(now, 'width a', 16)], now);
+  for (let group = 0; group < 20; group += 1) {
+    const all = Array.from({ length: 40 }, (_, index) =>
+      eventAt(now, `${group} ${index} ${'x'.repeat(200)}`),
+    );
+    await ring.append(all, now);
+    expect(disk.files.get('ring')?.length ?? 0).toBeLessThanOrEqual(20_000);
+    expect(whatOf(await entriesOf(ring)).at(-1)).toMatch(`${group} 39 x`);
+  }
+  expect(await entriesOf(ring)).toContainEqual(keptAt(now, 'width a', 16));
+});
+
 describe('on the disk', () => {
   let folder: string;
   beforeEach(() => {

@@ -89,6 +89,16 @@ test('events: only those of the time, the newest where there are too many', () =
   expect(omitted).toBe(16);
 });
 
+test('events with very long texts: the newest, in at most 2 MiB', () => {
+  const long = 'é'.repeat(2000);
+  const all = Array.from({ length: 1000 }, (_, index) => run(`r${index}`, now - 1000 + index, { job: long }));
+  const answer = collected(all, { limit: 1000 });
+  expect(Buffer.byteLength(JSON.stringify(answer.events))).toBeLessThan(2.1 * 1024 ** 2);
+  expect(answer.events.at(-1)?.run?.id).toBe('r999');
+  expect(answer.events.length + answer.omitted).toBe(1000);
+  expect(answer.events.length).toBeGreaterThan(400);
+});
+
 const sample = (at: number, gpus: SampleEntry['gpus']): SampleEntry => ({
   kind: 'sample',
   at,
