@@ -13,7 +13,7 @@ import { faultOf } from '../runs/outcome.ts';
 import { isFailed } from '../runs/run-store.ts';
 import type { SlotReport } from '../webhook/messenger.ts';
 import { changesIn, ofCheck, ofSlots, ofStatus } from './changes.ts';
-import type { Entry, NewEvent, SampleEntry } from './entries.ts';
+import type { Entry, KeptEntry, NewEvent, SampleEntry } from './entries.ts';
 import { devicesOf } from './look.ts';
 import { KeptFacts, merged } from './retention.ts';
 import type { Ring } from './ring.ts';
@@ -54,6 +54,10 @@ export class History implements WidestLinks {
   readonly #tools: HistoryTools;
   readonly #facts: KeptFacts;
   #waiting: NewEntry[] = [];
+  /** Facts that are not on the disk, by key. However many events wait, none of these is dropped. */
+  readonly #unwritten = new Map<string, KeptEntry>();
+  /** The latest write. */
+  #writing: Promise<void> = Promise.resolve();
   #lost = 0;
   #sample: SampleEntry | undefined;
   #sampledAt = Number.NEGATIVE_INFINITY;
@@ -87,7 +91,8 @@ export class History implements WidestLinks {
 
   /** Adds an event: it is written within a minute. */
   note(event: NewEvent): void {
-    this.#add({ kind: 'event', at: this.#now(), event });
+    this.#waiting.push({ kind: 'event', at: this.#now(), event });
+    this.#cut();
   }
 
   /** Notes the end of a run that had a job or failed. */
@@ -169,8 +174,15 @@ export class History implements WidestLinks {
   }
 
   /** Writes what waits, in one write; thins the file when that is due. Never rejects. */
-  async write(): Promise<void> {
+  write(): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#write());
+    return this.#writing;
+  }
+
+  async #write(): Promise<void> {
     const { ring, clock, log } = this.#tools;
+    const facts = [...this.#unwritten.values()];
+    const lost = this.#lost;
     const waiting = [...this.#waiting, ...(this.#sample === undefined ? [] : [this.#sample])];
     this.#waiting = [];
     this.#sample = undefined;
@@ -179,10 +191,12 @@ export class History implements WidestLinks {
         this.#thinAt = clock.monotonic() + clock.scaled(thinEveryMs);
         await ring.compact(this.#now());
       }
-      if (this.#lost > 0) waiting.push({ kind: 'event', at: this.#now(), event: lostEvent(this.#lost) });
-      if (waiting.length > 0) await ring.append(waiting, this.#now());
-      await this.#recover();
-      this.#lost = 0;
+      const gap: NewEntry = { kind: 'event', at: this.#now(), event: lostEvent(lost) };
+      const entries = [...(lost === 0 ? [] : [gap]), ...waiting, ...facts];
+      if (entries.length > 0) await ring.append(entries, this.#now());
+      // One that has changed since waits for the next write.
+      for (const fact of facts) if (this.#unwritten.get(fact.key) === fact) this.#unwritten.delete(fact.key);
+      this.#lost -= lost;
       this.#problem = '';
     } catch (error) {
       // The newest wait for the next write.
@@ -192,6 +206,9 @@ export class History implements WidestLinks {
       if (what !== this.#problem) log.log('warn', 'the history cannot be written', { what });
       this.#problem = what;
     }
+    await this.#recover().catch((error: unknown) =>
+      log.log('warn', 'the history cannot be read', { ...causeOf(error) }),
+    );
   }
 
   /** Adds the checks of an earlier manager to the runs that it has left. */
@@ -243,6 +260,7 @@ export class History implements WidestLinks {
   }
 
   async #read(add: (entry: Entry) => void): Promise<void> {
+    await this.#writing;
     const waiting = [...this.#waiting];
     for await (const entry of this.#tools.ring.entries()) add(entry);
     for (const entry of waiting) add(entry);
@@ -257,14 +275,9 @@ export class History implements WidestLinks {
   }
 
   #keep(key: string, value: string | number): void {
-    const kept = { kind: 'kept', at: this.#now(), key, value } as const;
-    this.#facts.add(kept);
-    this.#add(kept);
-  }
-
-  #add(entry: NewEntry): void {
-    this.#waiting.push(entry);
-    this.#cut();
+    const fact = { kind: 'kept', at: this.#now(), key, value } as const;
+    this.#facts.add(fact);
+    this.#unwritten.set(key, fact);
   }
 
   #cut(): void {

@@ -104,7 +104,7 @@ const observe = (parts: Partial<ManagerStatus> = {}, reports: readonly SlotRepor
   history.observe(managerStatus(parts), reports);
 
 const events = async (): Promise<readonly string[]> =>
-  (await history.events(0, 100)).events.map(({ kind, what, who }) =>
+  (await history.events(0, 1000)).events.map(({ kind, what, who }) =>
     [kind, what, who].filter(Boolean).join(' | '),
   );
 
@@ -281,8 +281,30 @@ describe('writing', () => {
     for (let count = 0; count < 500; count += 1) history.note({ kind: 'drain', what: `drain ${count}` });
     await history.write();
     const said = await events();
-    expect(said.at(-1)).toMatch(/^lost \| 30\d entries were not recorded/);
-    expect(said.at(-2)).toBe('drain | drain 499');
+    expect(said[0]).toMatch(/^lost \| 300 entries were not recorded/);
+    expect(said).toHaveLength(201);
+    expect(said.at(-1)).toBe('drain | drain 499');
+  });
+
+  test('to a full disk drops events, reports them once, and no fact', async () => {
+    const card = { busId: '0000:01:00.0', uuid: 'GPU-1' };
+    history.widest(card, 16);
+    disk.left = 0;
+    for (let minute = 0; minute < 10; minute += 1) {
+      for (let count = 0; count < 100; count += 1)
+        history.note({ kind: 'drain', what: `${minute} ${count}` });
+      await history.write();
+    }
+    disk.left = Number.POSITIVE_INFINITY;
+    await history.write();
+    await history.write();
+    const said = await events();
+    expect(said.filter((each) => each.startsWith('lost'))).toEqual([
+      'lost | 800 entries were not recorded: too many at once, or the disk was full',
+    ]);
+    expect(said.at(-1)).toBe('drain | 9 99');
+    await start();
+    expect(history.widest(card, 8)).toBe(16);
   });
 
   test('a day of samples takes less than a MiB on a host with eight GPUs', async () => {
