@@ -427,6 +427,11 @@ const fleetCommands: readonly CommandSpec[] = [
     positionals: '[targets...]',
     options: [
       { flags: '--probe', description: 'check the GPUs now, in a probe container on every host' },
+      {
+        flags: '--deep',
+        description:
+          'a probe that also runs a kernel and tests up to 1 GiB of memory of each GPU, at most 20 s each; only on drained GPUs without processes',
+      },
       probeTimeout,
       { flags: '--drift', description: 'also plan; exit 3 when provision would change something' },
       { flags: '--strict', description: 'exit 1 for degraded hosts too' },
@@ -453,6 +458,7 @@ const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet status --probe --limit hopper', 'check the GPUs of one group now'],
       ['azp-fleet status --watch', 'the whole terminal, refreshed until q'],
       ['azp-fleet status --html fleet.html', 'a page for a browser'],
+      ['azp-fleet status h200-1 --deep', 'test the GPUs of a drained host'],
       ['azp-fleet status --check', 'for monitoring systems'],
       ['azp-fleet status --json', 'for programs'],
     ],

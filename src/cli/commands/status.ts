@@ -70,7 +70,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       clock: context.clock,
       signal: context.signal,
       parallel: options.integer('parallel', { min: 1, max: 1000 }) ?? 50,
-      probe: options.flag('probe') ? { deadlineMs: options.duration('probeTimeout') ?? 60_000 } : undefined,
+      probe: probeOf(options),
     });
     const wanted = async (pool: string) => agentsToFind(await observing, pool);
     const [observations, listed, jobs] = await Promise.all([
@@ -137,6 +137,15 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   };
   const hosts = { ...input, positionals: targets.hosts };
   return withFleet(context, hosts, show, options.flag('drift') ? openForPlan : openFleet);
+}
+
+/** Returns the requested probe: `--deep` is one, too. */
+function probeOf(
+  options: CommandInput['options'],
+): { readonly deadlineMs: number; readonly deep: boolean } | undefined {
+  const deep = options.flag('deep');
+  if (!deep && !options.flag('probe')) return undefined;
+  return { deadlineMs: options.duration('probeTimeout') ?? 60_000, deep };
 }
 
 function checkWithDrift(): FleetError {

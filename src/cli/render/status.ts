@@ -7,7 +7,8 @@ import { ageText } from '../../fleet/verdict/sources.ts';
 import { drainEnd, drainLine, minuteOf } from '../../shared/contract/drain.ts';
 import { idleLine } from '../../shared/contract/idle.ts';
 import { gibText } from '../../shared/contract/slots.ts';
-import type { Verdict } from '../../shared/health/verdict.ts';
+import { shortGpu } from '../../shared/health/checkup.ts';
+import type { Finding, Verdict } from '../../shared/health/verdict.ts';
 import { alike, hostLabel } from './alike.ts';
 import type { Paint, Style } from './color.ts';
 import { count, wrap } from './lines.ts';
@@ -206,6 +207,9 @@ export function hostNotes(rows: readonly StatusRow[]): readonly Trouble[] {
 
 const noteCodes: ReadonlySet<string> = new Set([
   'agents.older-job',
+  'container.not-compared',
+  'deep.passed',
+  'deep.skipped',
   'host.passed-through',
   'host.vgpu',
   'probe.skipped',
@@ -215,11 +219,19 @@ const noteCodes: ReadonlySet<string> = new Set([
 function notes(rows: readonly StatusRow[]): readonly Trouble[] {
   return merged(
     rows.flatMap(({ host, findings }): Trouble[] =>
-      findings
-        .filter(({ code }) => noteCodes.has(code))
-        .map(({ what }) => ({ places: [host], severity: 'info', what, next: '' })),
+      [
+        ...Map.groupBy(
+          findings.filter(({ code }) => noteCodes.has(code)),
+          ({ what }) => what,
+        ),
+      ].map(([what, same]) => ({ places: [host], severity: 'info', what: withGpus(same, what), next: '' })),
     ),
   );
+}
+
+function withGpus(findings: readonly Finding[], what: string): string {
+  const gpus = findings.flatMap(({ gpu }) => (gpu === undefined ? [] : shortGpu(gpu)));
+  return gpus.length === 0 ? what : `${gpus.join(', ')}: ${what}`;
 }
 
 /** Returns the pool and image of each slot, for hosts that use several. */

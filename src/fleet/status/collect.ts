@@ -23,7 +23,10 @@ import type { Session, Transport } from '../ssh/transport.ts';
 import { knownPools } from '../steps/pool-names.ts';
 import { probeOptions } from '../steps/probe.ts';
 import type { PoolAgents } from '../verdict/host-view.ts';
-import { agentNamesOf, type Observation } from './row.ts';
+import { createManagerClient } from '../client/manager-client.ts';
+import { HostPaths } from '../../shared/contract/paths.ts';
+import { gpuUse, type SlotsNow, whyInUse } from './gpu-use.ts';
+import { agentNamesOf, hasNoManager, type Observation } from './row.ts';
 
 interface ObserveTools {
   readonly transport: Transport;
@@ -35,7 +38,7 @@ interface ObserveTools {
   /** Hosts checked at the same time. */
   readonly parallel: number;
   /** Run a probe container on each. */
-  readonly probe: { readonly deadlineMs: number } | undefined;
+  readonly probe: { readonly deadlineMs: number; readonly deep: boolean } | undefined;
 }
 
 /**
@@ -72,6 +75,7 @@ async function observeHost(host: HostSpec, tools: ObserveTools): Promise<Observa
       const options = {
         ...probeOptions(host, seen, valueOf(statusOf(facts)), facts.time ?? tools.clock.wall()),
         deadlineMs: tools.probe.deadlineMs,
+        ...(tools.probe.deep ? { deep: busyNow(session, { host, facts }, tools.root) } : {}),
       };
       return { ...read, probe: await probe(session, options) };
     } finally {
@@ -82,6 +86,28 @@ async function observeHost(host: HostSpec, tools: ObserveTools): Promise<Observa
     const { problem } = failure(name, error, tools.log);
     return { host, isConnected, ...defined({ problem }) };
   }
+}
+
+/** Returns the question of the deep check, answered by the host and its manager each time that it is asked. */
+function busyNow(
+  session: Session,
+  { host, facts }: Pick<Observation, 'host' | 'facts'>,
+  root: HostRoot,
+): NonNullable<ProbeOptions['deep']> {
+  const slotsNow = async (): Promise<SlotsNow> => {
+    if (hasNoManager(facts)) return { kind: 'none' };
+    const agent = session.socketAgent(HostPaths.socket);
+    try {
+      const manager = createManagerClient(agent, host.name, { attempts: 1, anyRelease: true });
+      return { kind: 'value', value: await manager.status() };
+    } catch (error) {
+      if (!(error instanceof FleetError)) throw error;
+      return { kind: 'unknown', why: error.problem.what };
+    } finally {
+      agent.destroy();
+    }
+  };
+  return async (gpu) => whyInUse(gpu, await slotsNow(), await gpuUse(session, root));
 }
 
 async function probe(session: Session, options: ProbeOptions): Promise<Checkup> {

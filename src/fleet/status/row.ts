@@ -181,7 +181,7 @@ function notProbed({ facts, isProbeSkipped = false }: Observation): readonly Fin
 }
 
 /** Tells whether the facts say that the host has no manager: nothing runs and nothing is drained there. */
-function hasNoManager(facts: GatheredFacts | undefined): boolean {
+export function hasNoManager(facts: GatheredFacts | undefined): boolean {
   const read = facts && valueOf(reading(facts, 'manager'));
   return read !== undefined && read.manager.current === undefined;
 }

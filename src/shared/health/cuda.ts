@@ -127,9 +127,9 @@ export function callProgram(machine: keyof typeof machines, library: string, nam
 }
 
 /** Returns the first word of a symbol: its name, GLOBAL, FUNC, undefined section. */
-const symbolInfo = (name: number): number => name + 0x12 * 2 ** 32;
+export const symbolInfo = (name: number): number => name + 0x12 * 2 ** 32;
 
-function elfHeader(machine: number, entry: number): Buffer {
+export function elfHeader(machine: number, entry: number): Buffer {
   const header = Buffer.alloc(64);
   header.write('\x7fELF\x02\x01\x01', 'latin1');
   header.writeUInt16LE(2, 16);
@@ -142,7 +142,7 @@ function elfHeader(machine: number, entry: number): Buffer {
   return header;
 }
 
-function segment(
+export function segment(
   type: number,
   flags: number,
   [offset, address, size]: readonly [number, number, number],
@@ -151,7 +151,7 @@ function segment(
   return words(type + flags * 2 ** 32, offset, address, address, size, size, align);
 }
 
-function words(...values: readonly number[]): Buffer {
+export function words(...values: readonly number[]): Buffer {
   const all = Buffer.alloc(8 * values.length);
   values.forEach((value, index) => all.writeBigUInt64LE(BigInt(value), 8 * index));
   return all;

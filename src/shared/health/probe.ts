@@ -5,6 +5,7 @@ import type { Engine, OwnContainer } from '../engine/engine.ts';
 import { helperLabels, isOverdue } from '../engine/helpers.ts';
 import { compareSides, type Side } from './both-sides.ts';
 import { withCuda } from './cuda.ts';
+import { deepCheck, deepDeadlineMs, deepScript, type DeepTools, skipped } from './deep.ts';
 import { type Checkup, conclude, examine, examineWithoutGpus, type Expectation } from './checkup.ts';
 import { deviceRequests, gpuPath } from './device-request.ts';
 import { explainSmiFailure } from './smi-failure.ts';
@@ -26,6 +27,8 @@ export interface ProbeOptions {
   readonly expected: Expectation;
   /** What nvidia-smi shows on the host, which is compared with the container. */
   readonly hostSide: Answered<Side>;
+  /** Also run kernels and test memory on each GPU for which this returns undefined. Absent: do not. */
+  readonly deep?: DeepTools['busy'];
   /** Milliseconds for the container, from its creation to its exit; default 60,000: eight cold GPUs take half of that. */
   readonly deadlineMs?: number;
 }
@@ -74,12 +77,35 @@ async function probeOn(image: string, engine: Engine, options: ProbeOptions): Pr
       (script) =>
         engine.run(
           options.name,
-          probeContainer(options, image, path.kind, withCuda(script)),
+          probeContainer(options, image, {
+            path: path.kind,
+            script: withCuda(script),
+            gpus: 'all',
+            deadlineMs: deadlineOf(options),
+          }),
           deadlineOf(options),
         ),
       options.expected.ignored,
     );
-    return compared(examine(answer, 'container', options.expected), options.hostSide);
+    const checkup = compared(examine(answer, 'container', options.expected), options.hostSide);
+    if (options.deep === undefined) return checkup;
+    const run = (uuid: string) =>
+      engine.run(
+        options.name,
+        probeContainer(options, image, {
+          path: path.kind,
+          script: deepScript,
+          gpus: [uuid],
+          deadlineMs: deepDeadlineMs,
+        }),
+        deepDeadlineMs,
+      );
+    const { findings, report } = checkup;
+    const deep =
+      report === undefined
+        ? [skipped('nvidia-smi gave no report in the container')]
+        : await deepCheck(report.gpus, findings, { busy: options.deep, run });
+    return conclude([...findings, ...deep], report);
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;
     return conclude([engineFinding(error)], undefined);
@@ -123,11 +149,18 @@ function deadlineOf({ deadlineMs = 60_000 }: ProbeOptions): number {
   return deadlineMs;
 }
 
+interface ProbeRun {
+  readonly path: 'cdi' | 'nvidia';
+  readonly script: string;
+  /** UUIDs. */
+  readonly gpus: readonly string[] | 'all';
+  readonly deadlineMs: number;
+}
+
 function probeContainer(
   options: ProbeOptions,
   image: string,
-  path: 'cdi' | 'nvidia',
-  script: string,
+  { path, script, gpus, deadlineMs }: ProbeRun,
 ): Parameters<Engine['run']>[1] {
   return {
     Image: image,
@@ -135,10 +168,10 @@ function probeContainer(
     Entrypoint: ['/bin/sh', '-c', script],
     Cmd: [],
     Env: ['LC_ALL=C', 'NVIDIA_DRIVER_CAPABILITIES=compute,utility'],
-    Labels: helperLabels('probe', options.host, deadlineOf(options)),
+    Labels: helperLabels('probe', options.host, deadlineMs),
     HostConfig: {
       NetworkMode: 'none',
-      DeviceRequests: deviceRequests(path, 'all', ['compute', 'utility']),
+      DeviceRequests: deviceRequests(path, gpus, ['compute', 'utility']),
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges'],
       PidsLimit: 64,

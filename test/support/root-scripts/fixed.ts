@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { machineRoot } from '../../../src/shared/base/host-root.ts';
 import { factProbes, factScript } from '../../../src/fleet/facts/gather.ts';
 import { withCuda } from '../../../src/shared/health/cuda.ts';
+import { deepScript } from '../../../src/shared/health/deep.ts';
+import { gpuUseScript } from '../../../src/fleet/status/gpu-use.ts';
 import { aloneScript, listingScript } from '../../../src/shared/health/smi-run.ts';
 import { readBootId, rebootScript, settle } from '../../../src/fleet/apply/execute.ts';
 import { agentStart } from '../../../src/manager/docker/agent-setup.ts';
@@ -49,6 +51,8 @@ export function fixedScripts(): [string, string][] {
     ['waits for a token', awaitTokenScript],
     ['the check of the GPUs', listingScript],
     ['the check of CUDA', withCuda(listingScript)],
+    ['the deep check', deepScript],
+    ['who has the GPUs open', gpuUseScript(machineRoot)],
     ['the check of each GPU', aloneScript(['0000:18:00.0', '0000:3b:00.0'])],
     ['kernel log', followNew(machineRoot)[1] ?? ''],
     ['config.sh', configScript],

@@ -108,6 +108,35 @@ export const healthCodes = {
       dependsOn: [...driverFaults, 'driver.fabric-manager'],
     },
   ],
+  'deep.failed': [
+    'a CUDA call of the deep check failed, or its program ended early',
+    'check `journalctl -k | grep NVRM` on the host',
+  ],
+  'deep.hung': [
+    'the deep check of a GPU did not end within 20 s',
+    'drain and reboot the host; check `journalctl -k | grep NVRM`',
+  ],
+  'deep.memory': [
+    'memory of a GPU did not keep the pattern of the deep check',
+    'drain the host, run NVIDIA’s field diagnostics, and plan to replace the card',
+  ],
+  'deep.no-memory': [
+    'a GPU has no free memory for the deep check, though no process uses it',
+    'find who holds it: `nvidia-smi` and `fuser -v /dev/nvidia*` on the host',
+  ],
+  'deep.passed': ['the deep check of a GPU found nothing', 'no action needed'],
+  'deep.ptx-rejected': [
+    'the driver does not compile the kernel of the deep check',
+    'install a newer driver branch; check that the container has libnvidia-ptxjitcompiler.so.1 of the driver',
+  ],
+  'deep.skipped': [
+    'a GPU was not tested: a job or process has it or may get it, or that is unknown',
+    'drain the host (`azp-fleet drain HOST --wait`), end other processes on its GPUs, and run it again',
+  ],
+  'deep.wrong-result': [
+    'a kernel of the deep check returned a wrong result',
+    'drain the host, run NVIDIA’s field diagnostics, and plan to replace the card',
+  ],
   'diagnose.incomplete': [
     'a saved output is not whole, or has lines with an XID in a form that is not known',
     'save the kernel log with plain `dmesg` or `journalctl -k -b`, and the GPUs with `nvidia-smi -q -x`',

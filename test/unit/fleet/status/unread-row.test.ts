@@ -131,7 +131,7 @@ describe('--probe, of a host whose Docker', () => {
       log: silentLogger,
       signal: new AbortController().signal,
       parallel: 1,
-      probe: { deadlineMs: 180_000 },
+      probe: { deadlineMs: 180_000, deep: false },
     });
     return statusRow(observation as Observation, () => pool, now);
   };
