@@ -538,7 +538,7 @@ const slotCommands: readonly CommandSpec[] = [
     group: 'Inspect',
     summary: "the last runs of a host's agents, or the output of one slot",
     description:
-      'HOST lists runs with job, result and duration; HOST/SLOT prints the log of its current or last run: as plain text on a terminal, unchanged into a pipe.',
+      'HOST lists runs with job, result and duration; HOST/SLOT prints the log of its current or last run: as plain text on a terminal, unchanged into a pipe. With --follow it prints the output of the running jobs until they end; Ctrl-C leaves them running.',
     positionals: '<target>',
     options: [
       { flags: '--runs', description: 'list the runs of HOST/SLOT instead of its output' },
@@ -548,14 +548,19 @@ const slotCommands: readonly CommandSpec[] = [
         flags: '--diag',
         description: "the agent's own logs (_diag) of the last failed run of HOST/SLOT, or of --run",
       },
-      { flags: '--run <id>', description: 'with --diag: the run with this ID, see --runs' },
-    ],
-    instead: [
-      { options: ['-f', '--follow'], next: 'run "watch azp-fleet logs HOST/SLOT" to follow an agent' },
+      {
+        flags: '--run <id>',
+        description: 'the run with this ID: --runs shows them from 100 columns on, and --json',
+      },
+      {
+        flags: '-f, --follow',
+        description: 'print the output of the jobs that run on HOST or HOST/SLOT until they end',
+      },
     ],
     examples: [
       ['azp-fleet logs h200-1', 'recent runs'],
       ['azp-fleet logs h200-1/0', 'the output of slot 0'],
+      ['azp-fleet logs h200-1 -f', 'the output of all running jobs, until they end'],
       ['azp-fleet logs h200-1/0 --diag', 'agent logs of its last failed run'],
     ],
     json: ['hosts'],

@@ -20,6 +20,7 @@ import { alike } from '../render/alike.ts';
 import { requestedOutput, say } from '../render/lines.ts';
 import { warn } from '../render/problem.ts';
 import { useText } from '../render/run-use.ts';
+import { endLine, followJob, recordOf, runHeader, runningJobs, slotWriter } from './follow-logs.ts';
 import { columns } from '../render/table.ts';
 import { declined, type Result } from '../result.ts';
 import { ownerName } from '../run/hosts.ts';
@@ -200,14 +201,16 @@ export async function runAdopt(context: Context, input: CommandInput): Promise<R
 }
 
 /**
- * Lists the last runs of `HOST`, or prints the output of the container or last run of `HOST/SLOT`; with `--diag` the
+ * Lists the last runs of `HOST`, follows running jobs, or prints the output of a run, or the output of the container or last run of `HOST/SLOT`; with `--diag` the
  * agent's own logs of a failed run.
  */
 export async function runLogs(context: Context, input: CommandInput): Promise<Result> {
   const targets = readTargets(input.positionals);
   const isDiag = input.options.flag('diag');
-  checkDiag(targets.hasNames, isDiag, input);
-  if (!targets.hasNames || input.options.flag('runs')) {
+  checkLogs(targets.hasNames, isDiag, input);
+  if (input.options.flag('follow')) return followLogs(context, input, targets);
+  const run = input.options.string('run');
+  if ((!targets.hasNames && run === undefined) || input.options.flag('runs')) {
     const limit = input.options.integer('last', { min: 1, max: 1000 }) ?? 20;
     const answers = await askEach(context, input, targets.hosts, async (manager, host) => {
       const slots = await slotsWithLogs(manager, targets.namesOn(host));
@@ -220,14 +223,61 @@ export async function runLogs(context: Context, input: CommandInput): Promise<Re
   const tail = input.options.integer('tail', { min: 1, max: 10_000 }) ?? 200;
   const answers = await askEach(context, input, targets.hosts, async (manager, host) => {
     const slots = await slotsWithLogs(manager, targets.namesOn(host));
+    if (run !== undefined && !isDiag) return runLog(manager, host.name, slots, { run, tail });
     if (slots.length === 0) throw withoutSlot(host.name);
-    const read = (slot: string) =>
-      isDiag ? manager.diagnostics(slot, input.options.string('run')) : manager.logs(slot, tail);
+    const read = (slot: string) => (isDiag ? manager.diagnostics(slot, run) : manager.logs(slot, tail));
     return (await Promise.all(slots.map(read))).join('');
   });
   const { to, clean } = requestedOutput(context);
   const printed = () => answers.map((answer) => ('value' in answer ? clean(answer.value) : '')).join('');
   return { ...answered(answers, () => ''), text: printed, to };
+}
+
+/** Returns the output of a run, which may still be running. */
+async function runLog(
+  manager: ManagerClient,
+  host: string,
+  slots: readonly string[],
+  { run, tail }: { readonly run: string; readonly tail: number },
+): Promise<string> {
+  const [running] = runningJobs(host, await manager.status(), slots, run);
+  if (running !== undefined) return manager.logs(running.slot, tail);
+  const { log } = await recordOf(manager, host, slots, run);
+  return log
+    .slice(-tail)
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+/** Prints the output of running jobs as it comes. The table of the runs and their ends are on stderr, so that a pipe has only output. */
+async function followLogs(context: Context, input: CommandInput, targets: Targets): Promise<Result> {
+  const { clock, signal, stderr } = context;
+  const tail = input.options.integer('tail', { min: 1, max: 10_000 }) ?? 200;
+  const { to, clean } = requestedOutput(context);
+  return withManagers(context, input, targets.hosts, async (managers) => {
+    const chosen = await managers.ask(async (manager, { name, ...host }) => {
+      const slots = await slotsWithLogs(manager, targets.namesOn({ name, ...host }));
+      return runningJobs(name, await manager.status(), slots, input.options.string('run'));
+    });
+    const jobs = chosen.flatMap((answer) => ('value' in answer ? answer.value : []));
+    say(stderr, jobs.length === 0 ? 'no job is running there\n' : runHeader(jobs, stderr.columns ?? 80));
+    const answers = await managers.ask(
+      async (manager, { name }) =>
+        Promise.all(
+          jobs
+            .filter(({ host }) => host === name)
+            .map(async (job) => {
+              const write = slotWriter(job, jobs, (text) => void to.write(clean(text)));
+              const record = await followJob(job, { manager, clock, signal, tail, write });
+              say(stderr, endLine(job, record, resultOf));
+              return record ?? null;
+            }),
+        ),
+      jobs.map(({ host }) => host),
+    );
+    const failed = chosen.filter((answer) => 'problem' in answer);
+    return answered([...failed, ...answers], () => '');
+  });
 }
 
 /** Returns the slots with these names, as `namedSlots`; also slots of earlier configurations that have runs. */
@@ -255,8 +305,8 @@ function withoutSlot(host: string): FleetError {
   });
 }
 
-/** Throws for options that have no effect. */
-function checkDiag(hasSlot: boolean, isDiag: boolean, { options }: CommandInput): void {
+/** Throws for options that do not go together, or have no effect. */
+function checkLogs(hasSlot: boolean, isDiag: boolean, { options }: CommandInput): void {
   if (isDiag && (!hasSlot || options.flag('runs')))
     throw usageError({
       code: 'usage.target',
@@ -264,11 +314,18 @@ function checkDiag(hasSlot: boolean, isDiag: boolean, { options }: CommandInput)
       expected: 'HOST/SLOT --diag, with --run ID for a run other than the last failed one',
       next: 'list the runs and their IDs: azp-fleet logs HOST',
     });
-  if (options.string('run') !== undefined && !isDiag)
+  if (options.string('run') !== undefined && options.flag('runs'))
     throw usageError({
       code: 'usage.option',
-      what: '--run needs --diag',
-      next: 'leave it out, or add --diag',
+      what: '--run names one run, and --runs lists all',
+      next: 'leave one of them out',
+    });
+  const beside = (['runs', 'diag', 'json'] as const).find((name) => options.flag(name));
+  if (options.flag('follow') && beside !== undefined)
+    throw usageError({
+      code: 'usage.option',
+      what: `--follow prints as the jobs do, and does not go with --${beside}`,
+      next: 'leave one of them out',
     });
 }
 
@@ -418,25 +475,30 @@ function drainLines({ drains }: ManagerStatus): string {
   return drains.map((drain) => `  ${drainLine(drain)}\n`).join('');
 }
 
+/** Columns of a terminal on which ids leave room for the names of jobs. */
+const leastForIds = 100;
+
 /**
  * Returns the last runs of a host as a table, newest first: slot, end, result, duration of the job, waiting time of the
- * agent, job.
+ * agent, id of the run where there is room, job.
  */
 export function runsText(host: string, runs: readonly RunRecord[], width = Infinity): string {
   if (runs.length === 0) return `${host}: no runs yet\n`;
+  const hasIds = width >= leastForIds;
   const rows = runs.map((run) => {
     const job = [run.job, run.cause?.what].filter((text) => text !== undefined).join(': ') || 'no job';
-    const logs = run.diagnostics === true ? ` (--diag --run ${run.run})` : '';
+    const logs = run.diagnostics === true ? ` (--diag${hasIds ? '' : ` --run ${run.run}`})` : '';
     return {
       SLOT: `${host}/${run.slot}`,
       'FINISHED (UTC)': run.finishedAt.replace('T', ' ').slice(0, 19),
       RESULT: resultOf(run),
       TOOK: seconds(run.durationS),
       WAITED: seconds(run.waitedS),
+      RUN: hasIds ? run.run : '',
       JOB: `${job}${logs}`,
     };
   });
-  const headings = ['SLOT', 'FINISHED (UTC)', 'RESULT', 'TOOK', 'WAITED', 'JOB'] as const;
+  const headings = ['SLOT', 'FINISHED (UTC)', 'RESULT', 'TOOK', 'WAITED', 'RUN', 'JOB'] as const;
   const shown = headings.filter((heading) => rows.some((row) => row[heading] !== ''));
   const numbers = (heading: 'TOOK' | 'WAITED') =>
     Math.max(heading.length, ...rows.map((row) => row[heading].length));

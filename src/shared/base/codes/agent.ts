@@ -223,6 +223,10 @@ export const agentCodes = {
     'fix the network path to Azure DevOps, and run the job again',
   ],
   'run.withdrawn': ['Azure DevOps withdrew the job before it began', 'check the job in Azure DevOps'],
+  'runs.unknown': [
+    'no run with this ID is running or recorded on the host',
+    'list the runs: `azp-fleet logs HOST`',
+  ],
   'runs.no-diagnostics': [
     'the agent left no diagnostic logs of this run',
     'list the runs that have some: `azp-fleet logs HOST/SLOT --runs`',

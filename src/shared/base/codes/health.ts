@@ -111,31 +111,72 @@ export const healthCodes = {
   'deep.failed': [
     'a CUDA call of the deep check failed, or its program ended early',
     'check `journalctl -k | grep NVRM` on the host',
+    {
+      title: 'Deep check failed',
+      when: '`status --deep`: a CUDA call failed, or the program ended early',
+      dependsOn: [...driverFaults, 'toolkit.missing'],
+    },
   ],
   'deep.hung': [
     'the deep check of a GPU did not end within 20 s',
     'drain and reboot the host; check `journalctl -k | grep NVRM`',
+    {
+      title: 'Deep check hung',
+      when: '`status --deep`: it did not end within 20 s',
+      dependsOn: [...driverFaults, 'toolkit.missing'],
+    },
   ],
   'deep.memory': [
     'memory of a GPU did not keep the pattern of the deep check',
     'drain the host, run NVIDIA’s field diagnostics, and plan to replace the card',
+    {
+      title: 'GPU memory is faulty',
+      when: '`status --deep`: memory did not keep the pattern',
+      dependsOn: [...driverFaults, 'toolkit.missing'],
+    },
   ],
   'deep.no-memory': [
     'a GPU has no free memory for the deep check, though no process uses it',
     'find who holds it: `nvidia-smi` and `fuser -v /dev/nvidia*` on the host',
+    {
+      title: 'No free memory for the deep check',
+      when: '`status --deep`: no free memory, though no process uses the GPU',
+      severity: 'warn',
+      dependsOn: [...driverFaults, 'toolkit.missing'],
+    },
   ],
-  'deep.passed': ['the deep check of a GPU found nothing', 'no action needed'],
+  'deep.passed': [
+    'the deep check of a GPU found nothing',
+    'no action needed',
+    { title: 'Deep check passed', when: '`status --deep` found nothing', severity: 'info' },
+  ],
   'deep.ptx-rejected': [
     'the driver does not compile the kernel of the deep check',
     'install a newer driver branch; check that the container has libnvidia-ptxjitcompiler.so.1 of the driver',
+    {
+      title: 'Driver rejects the kernel',
+      when: '`status --deep`: the driver cannot compile the kernel',
+      severity: 'warn',
+      dependsOn: [...driverFaults, 'toolkit.missing'],
+    },
   ],
   'deep.skipped': [
     'a GPU was not tested: a job or process has it or may get it, or that is unknown',
     'drain the host (`azp-fleet drain HOST --wait`), end other processes on its GPUs, and run it again',
+    {
+      title: 'Deep check skipped',
+      when: '`status --deep`: a job or another process may use the GPU',
+      severity: 'info',
+    },
   ],
   'deep.wrong-result': [
     'a kernel of the deep check returned a wrong result',
     'drain the host, run NVIDIA’s field diagnostics, and plan to replace the card',
+    {
+      title: 'GPU computes wrong results',
+      when: '`status --deep`: the kernel returned a wrong result',
+      dependsOn: [...driverFaults, 'toolkit.missing'],
+    },
   ],
   'diagnose.incomplete': [
     'a saved output is not whole, or has lines with an XID in a form that is not known',

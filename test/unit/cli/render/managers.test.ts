@@ -128,11 +128,11 @@ test('results: a finished job, jobs out of memory, no job', () => {
     },
   ]);
   expect(text.split('\n')).toEqual([
-    'SLOT      FINISHED (UTC)       RESULT         TOOK  JOB',
-    'h200-1/0  2026-11-20 12:30:01  succeeded      62 s  train',
-    'h200-1/1  2026-11-20 12:30:01  out of memory   5 s  eat memory',
-    'h200-1/0  2026-11-20 12:30:01  succeeded            test: a process was killed',
-    'h200-1/0  2026-11-20 12:30:01  credentials          the token is not accepted',
+    'SLOT      FINISHED (UTC)       RESULT         TOOK  RUN  JOB',
+    'h200-1/0  2026-11-20 12:30:01  succeeded      62 s  01   train',
+    'h200-1/1  2026-11-20 12:30:01  out of memory   5 s  01   eat memory',
+    'h200-1/0  2026-11-20 12:30:01  succeeded            01   test: a process was killed',
+    'h200-1/0  2026-11-20 12:30:01  credentials          01   the token is not accepted',
     '',
   ]);
 });
@@ -143,9 +143,9 @@ test('the waiting time of an agent is separate from the duration of its job', ()
     { ...record, waitedS: 300, cause: { code: 'agent.killed', what: 'killed', next: 'check' } },
   ]);
   expect(text.split('\n')).toEqual([
-    'SLOT      FINISHED (UTC)       RESULT        TOOK  WAITED  JOB',
-    'h200-1/0  2026-11-20 12:30:01  succeeded     10 s    49 s  train',
-    'h200-1/0  2026-11-20 12:30:01  agent.killed         300 s  killed',
+    'SLOT      FINISHED (UTC)       RESULT        TOOK  WAITED  RUN  JOB',
+    'h200-1/0  2026-11-20 12:30:01  succeeded     10 s    49 s  01   train',
+    'h200-1/0  2026-11-20 12:30:01  agent.killed         300 s  01   killed',
     '',
   ]);
 });
@@ -153,7 +153,7 @@ test('the waiting time of an agent is separate from the duration of its job', ()
 test('a run with agent logs names the options to read them', () => {
   const failed = { ...record, durationS: 2, job: 'train', result: 'failed', diagnostics: true };
   expect(runsText('h200-1', [failed])).toContain(
-    'h200-1/0  2026-11-20 12:30:01  failed   2 s  train (--diag --run 01)\n',
+    'h200-1/0  2026-11-20 12:30:01  failed   2 s  01   train (--diag)\n',
   );
 });
 
@@ -174,7 +174,7 @@ test('at 80 columns each text stays in its column', () => {
 
 test('success with warnings is shown as two words', () => {
   const run = { ...record, durationS: 2, job: 'train', result: 'succeededWithIssues' };
-  expect(runsText('h200-1', [run])).toContain('  succeeded (with issues)   2 s  train\n');
+  expect(runsText('h200-1', [run])).toContain('  succeeded (with issues)   2 s  01   train\n');
 });
 
 test('a host without runs has no table', () => {
