@@ -470,13 +470,13 @@ const fleetCommands: readonly CommandSpec[] = [
     group: 'Repair',
     summary: 'find the step at which a host fails, or why a job waits',
     description:
-      'Checks from this machine to the agents of each host. Steps that depend on a failed one are not checked. Changes nothing; --fix does what "azp-fleet provision" can do about it, and never changes host keys, tokens, or drains by users.\n\nWith --job it reads the queues of the pools, their agents, the managers of agents that take no job, and the limit of parallel jobs; with a token that has Build (Read) also approvals, checks and the name of the build. Exit code 1 if the build waits or failed at once.',
+      'Checks from this machine to the agents of each host. Steps that depend on a failed one are not checked. Changes nothing; --fix does what "azp-fleet provision" can do about it, and never changes host keys, tokens, or drains by users. With --job it reads queues, agents, managers and limits; with Build (Read) also approvals, checks and names; exits with 1 if the build waits or failed at once.',
     positionals: '[hosts...]',
     options: [
       {
         flags: '--job <build>',
         description:
-          'why this build waits, or failed at once: the address of its page, or its number (buildId= in the address)',
+          'why this build waits, or failed at once: its number, or the address of its page',
       },
       { flags: '--fix', description: 'show the plan of provision, ask, apply, check again' },
       { flags: '--no-probe', description: 'check no GPUs in a container' },
@@ -489,10 +489,6 @@ const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet doctor', 'every host, the worst first'],
       ['azp-fleet doctor h200-1 --fix', 'and do what provision can do about it'],
       ['azp-fleet doctor --job 4711', 'why the jobs of build 4711 wait'],
-      [
-        "azp-fleet doctor --job 'https://dev.azure.com/example/vision/_build/results?buildId=4711'",
-        'the same, by the address that the browser shows',
-      ],
     ],
     json: ['machine', 'hosts', 'fixed', 'job'],
     load: async () => (await import('./commands/doctor.ts')).run,

@@ -82,8 +82,9 @@ function missingPool(pool: string, seen: BuildSeen): Cause {
   return notPermitted(right);
 }
 
-function authorize({ pool, project }: PoolRight): string {
-  return `run: azp-fleet pool authorize ${quote(pool)} --project ${quote(project)}`;
+function authorize({ pool, project }: PoolRight, all: readonly PoolRight[] = []): string {
+  const pools = all.length === 0 ? [pool] : all.map((right) => right.pool);
+  return `run: azp-fleet pool authorize ${pools.map(quote).join(' ')} --project ${quote(project)}`;
 }
 
 function noQueue(right: PoolRight): Cause {
@@ -120,7 +121,7 @@ function checkpoints(seen: BuildSeen, records: readonly TimelineRecord[]): reado
     const since = minuteOf(record.startTime ?? '');
     const at = since === undefined ? '' : ` since ${since}`;
     if (record.type === 'Checkpoint.Authorization')
-      return unauthorized(seen, `${stage} waits for a permission${at}`);
+      return [unauthorized(seen, `${stage} waits for a permission${at}`)];
     if (record.type === 'Checkpoint.Approval')
       return [
         {
@@ -141,18 +142,22 @@ function checkpoints(seen: BuildSeen, records: readonly TimelineRecord[]): reado
   });
 }
 
-/** A permission may also be that of a service connection, a repository, an environment or a variable group. */
-function unauthorized(seen: BuildSeen, what: string): readonly Cause[] {
-  const closed = seen.rights.filter((right) => mayUse(right, seen.pipeline) === false);
-  if (closed.length > 0)
-    return closed.map((right) => (hasQueue(right) ? notPermitted(right) : noQueue(right)));
-  return [
-    {
+/** The record names no resource: beside a pool it may be a service connection, a repository or an environment. */
+function unauthorized(seen: BuildSeen, what: string): Cause {
+  const closed = seen.rights.filter((right) => hasQueue(right) && mayUse(right, seen.pipeline) === false);
+  const [first] = closed;
+  if (first === undefined)
+    return {
       code: 'waiting.not-permitted',
       what: `${what} to use a resource: a pool, a service connection, a repository or an environment`,
       next: 'press View and Permit on the page of the run',
-    },
-  ];
+    };
+  const pools = closed.map(({ pool }) => pool).join(', ');
+  return {
+    code: 'waiting.not-permitted',
+    what: `${what}; the pipeline may not use ${closed.length === 1 ? 'pool' : 'pools'} ${pools} of project ${first.project}`,
+    next: `${authorize(first, closed)}   # or press Permit on the page of the run`,
+  };
 }
 
 function hasQueue({ permitted }: PoolRight): boolean {

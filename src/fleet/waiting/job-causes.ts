@@ -241,7 +241,16 @@ function nearReport(agent: AzureAgent, { request, placeOf }: JobSeen): AgentRepo
 /** Returns why a job failed without an agent. The message of the server counts where the request has no demands. */
 function refused(seen: JobSeen, agents: readonly AzureAgent[]): readonly Cause[] {
   const { request } = seen;
-  const said = noAgentFound(request.statusMessage ?? '');
+  const { statusMessage: message } = request;
+  const said = noAgentFound(message ?? '');
+  if (message !== undefined && said === undefined)
+    return [
+      {
+        code: 'waiting.unexplained',
+        what: `failed without an agent: ${message}`,
+        next: 'open the run in the browser, and do what the message says',
+      },
+    ];
   const demands =
     request.demands === undefined || request.demands.length === 0 ? said?.demands : request.demands;
   return unmet({ ...seen, request: { ...request, ...defined({ demands }) } }, agents);
@@ -307,12 +316,18 @@ function rank({ agent, missing }: { agent: AzureAgent; missing: readonly unknown
   return 2 * missing.length + (agent.enabled && agent.status === 'online' ? 0 : 1);
 }
 
+/** Agents change after a job was queued: that they did is certain only where the server says that none fitted. */
 function fitsNow(near: readonly AzureAgent[], seen: JobSeen): Cause {
-  const fit = near.filter((agent) => lacks(agent, seen.request.demands ?? []).length === 0);
+  const { result, statusMessage, demands = [] } = seen.request;
+  const fit = near.filter((agent) => lacks(agent, demands).length === 0);
+  const hasFailed = result !== undefined;
   return {
     code: 'waiting.demand',
-    what: 'no agent met the demands of the job when it was queued; one does now',
-    next: 'run the job again',
+    what: hasFailed
+      ? 'no agent met the demands of the job when it was queued; one does now'
+      : 'the agents that met the demands of the job when it was queued are gone; others do now',
+    next: hasFailed ? 'run the job again' : 'cancel the job and run it again',
+    ...(hasFailed && statusMessage !== undefined ? {} : { isPossible: true }),
     agents: fit.slice(0, mostNearest).map((agent) => nearReport(agent, seen)),
   };
 }

@@ -5,6 +5,7 @@ import type { Build, Builds, TimelineRecord } from '../../shared/azure/builds.ts
 import type { AzureAgent, AzureClient, JobRequest, Pool } from '../../shared/azure/client.ts';
 import { hasCode } from '../../shared/azure/http/errors.ts';
 import { FleetError } from '../../shared/base/errors.ts';
+import { foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
 import { defined } from '../../shared/base/objects.ts';
 import type { Answered } from '../../shared/base/reading.ts';
 import { Capabilities } from '../../shared/contract/paths.ts';
@@ -62,7 +63,7 @@ export async function readWaiting(address: BuildAddress, tools: WaitingTools): P
   const rights = mayNeedRights(read, jobs) ? await readRights(read.projects, found.pools, tools) : [];
   const causes = buildCauses({ ...read, rights, hasJobs: jobs.length > 0, ...defined({ pipeline }) });
   const isKnown = jobs.length > 0 || build !== undefined;
-  return {
+  const report: WaitingReport = {
     build: {
       id: address.build,
       ...defined({
@@ -87,6 +88,8 @@ export async function readWaiting(address: BuildAddress, tools: WaitingTools): P
       ),
     ]),
   };
+  // Names of jobs and pools have one line.
+  return foreignValue(report, (text) => foreignLine(text));
 }
 
 /** Returns the value, or why it could not be read. */

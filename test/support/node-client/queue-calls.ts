@@ -1,5 +1,6 @@
 import type { VsoClient } from 'azure-devops-node-api/VsoClient.js';
 import type { WebApi } from 'azure-devops-node-api';
+import { BuildStatus } from 'azure-devops-node-api/interfaces/BuildInterfaces.js';
 import { expect } from 'vitest';
 import { refusal, type ClientCall } from './world.ts';
 
@@ -111,6 +112,31 @@ export const queueCalls: readonly ClientCall[] = [
     },
     shape: null,
     source: `contract DELETE ${queues}/{queueId}`,
+  },
+  {
+    name: 'getBuild of a run with a job in progress',
+    call: async ({ web, project, running }) => (await web.getBuildApi()).getBuild(project.name, running.id),
+    shape: {
+      id: expect.any(Number),
+      status: BuildStatus.InProgress,
+      queueTime: expect.any(Date),
+      project: { name: 'vision' },
+      validationResults: [],
+    },
+    source: 'client Build',
+  },
+  {
+    name: 'getBuild of an unknown number: 404 is null',
+    call: async ({ web, project }) => (await web.getBuildApi()).getBuild(project.name, 999_999),
+    shape: null,
+    source: 'client Build',
+  },
+  {
+    name: 'getBuildTimeline',
+    call: async ({ web, project, running }) =>
+      (await web.getBuildApi()).getBuildTimeline(project.name, running.id),
+    shape: { records: [{ type: 'Job', state: expect.any(Number), issues: [] }] },
+    source: 'client Timeline',
   },
   {
     name: 'pipeline permissions of a queue',

@@ -20,6 +20,7 @@ vi.mock('../../../src/fleet/artifacts/load.ts', async () => {
 const typed: Readonly<Record<string, string>> = {
   bundle: 'bundle h1 -o site.bundle',
   diagnose: 'diagnose -',
+  doctor: 'doctor --job 4711',
   drain: 'drain h1 --wait',
   exec: 'exec -- true',
   'pool authorize': 'pool authorize gpu',

@@ -554,10 +554,10 @@ describe('several jobs, other pools, no job', () => {
   test('names from the server cannot write to the terminal', async () => {
     await permitted();
     await agents('gpu');
-    const build = await fake.control.begin({ pool, title: 'evil\u001b[2J\u001b]0;x\u0007 name' });
+    const build = await fake.control.begin({ pool, title: 'evil\u001b[2J\u001b]0;x\u0007\n✔ name' });
     const { stdout } = await doctor(build);
     expect(stdout).not.toContain('\u001b');
-    expect(stdout).toContain('job evil name in pool');
+    expect(stdout).toContain('job evil ✔ name in pool');
   });
 
   test.each(['', 'https://dev.azure.com/other/vision/_build/results?buildId=4', 'vision'])(

@@ -87,10 +87,9 @@ describe.each<[string, readonly Given[], readonly Given[]]>([
       { build: { errors: [noPool] }, rights: [none] },
       { build: { errors: [noPool] }, rights: [unread] },
       { records: [record('Job', { errors: [noPool] })], rights: [] },
-      { records: [authorization], rights: [none] },
       { isUnknown: true, rights: [none] },
     ],
-    [{ rights: [none] }, { isUnknown: true, rights: [open] }],
+    [{ rights: [none] }, { isUnknown: true, rights: [open] }, { records: [authorization], rights: [none] }],
   ],
   [
     'waiting.pipeline-error',
@@ -114,9 +113,22 @@ describe.each<[string, readonly Given[], readonly Given[]]>([
 
 test('the next action names pool and project as a shell takes them', () => {
   expect(decide({ records: [authorization], rights: [other] })[0]).toMatchObject({
-    what: 'the pipeline is not permitted to use pool gpu-lab in project two words',
+    what: 'the run waits for a permission; the pipeline may not use pool gpu-lab of project two words',
     next: "run: azp-fleet pool authorize gpu-lab --project 'two words'   # or press Permit on the page of the run",
   });
+});
+
+test('the record of a permission names no resource: each pool that the pipeline may not use is named', () => {
+  const night = { ...other, pool: 'night' };
+  expect(decide({ records: [authorization], rights: [other, night, open] })).toMatchObject([
+    {
+      what: 'the run waits for a permission; the pipeline may not use pools gpu-lab, night of project two words',
+      next: expect.stringContaining("azp-fleet pool authorize gpu-lab night --project 'two words'"),
+    },
+  ]);
+  expect(decide({ records: [authorization], rights: [open, none] })[0]?.what).toBe(
+    'the run waits for a permission to use a resource: a pool, a service connection, a repository or an environment',
+  );
 });
 
 test('the stage is named; a loop of records ends', () => {

@@ -243,6 +243,33 @@ test('the nearest agents lack fewest demands; one that works comes first', () =>
   ]);
 });
 
+test.each([
+  [{ ...refused }, true, 'no agent met the demands'],
+  [
+    { matchedAgents: [{ id: 77 }] },
+    true,
+    'the agents that met the demands of the job when it was queued are gone',
+  ],
+  [
+    { ...refused, statusMessage: 'No agent found in pool p which satisfies the specified demands: gpu' },
+    undefined,
+    'no agent met the demands',
+  ],
+])('an agent meets the demands now: %j', (of, isPossible, what) => {
+  const [cause] = decide({ request: of }).causes;
+  expect(cause).toMatchObject({ code: 'waiting.demand', what: expect.stringContaining(what) });
+  expect(cause?.isPossible).toBe(isPossible);
+});
+
+test('another message of a job that failed without an agent is shown, and no demand is blamed', () => {
+  const { causes } = decide({
+    request: { ...refused, demands: ['nvlink'], statusMessage: 'The pool was deleted.' },
+  });
+  expect(causes).toMatchObject([
+    { code: 'waiting.unexplained', what: 'failed without an agent: The pool was deleted.' },
+  ]);
+});
+
 test('each demand is met by some agent, and all by none', () => {
   const agents = [
     { ...free, id: 1, name: 'a', userCapabilities: { gpu: '' } },
