@@ -67,7 +67,7 @@ stderr; \`--yes\` answers them. Every document begins with the same members:
 | \`log\` | the debug log of this run, if it could be written |
 
 Then the command's own members follow, listed below with each command; a failed command has none. JSON Schemas of \`status\`,
-\`plan\`, \`version\` and \`inventory list\` are in the package: \`schemas/status.schema.json\`. A later release may add members.
+\`plan\`, \`doctor\`, \`version\` and \`inventory list\` are in the package: \`schemas/status.schema.json\`. A later release may add members.
 
 \`\`\`sh
 azp-fleet status --json | jq '.hosts[] | select(.verdict.state != "healthy") | .host'

@@ -2,12 +2,12 @@ import type { ErrorCode } from '../src/shared/base/codes/code.ts';
 
 /** Messages of codes where message and code are in different places of the source; `…` differs from case to case. */
 export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
-  'waiting.busy': ['all … agents that fit are …'],
-  'waiting.disabled': ['all … agents that fit are …'],
-  'waiting.drained': ['all … agents that fit are …'],
-  'waiting.offline': ['all … agents that fit are …'],
-  'waiting.quarantined': ['all … agents that fit are …'],
-  'waiting.starting': ['all … agents that fit are …'],
+  'waiting.busy': ['… agents that fit are …'],
+  'waiting.disabled': ['… agents that fit are …'],
+  'waiting.drained': ['… agents that fit are …'],
+  'waiting.offline': ['… agents that fit are …'],
+  'waiting.quarantined': ['… agents that fit are …'],
+  'waiting.starting': ['… agents that fit are …'],
   'setup.unsupported': ['… is not supported'],
   'usage.pool': [
     'a pipeline is for one pool',

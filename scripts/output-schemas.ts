@@ -230,6 +230,7 @@ const waitingCause = z.object({
         ]),
         since: text.describe('ISO 8601').optional(),
         job: text.optional(),
+        build: count.describe('Of that job').optional(),
         link: text.optional(),
         why: text.optional(),
         unknown: text.describe('Why its manager was not read').optional(),

@@ -135,7 +135,7 @@ function agentLines(agent: AgentReport, { width }: Page): string[] {
 }
 
 /** Returns what an agent does, or which demands it does not meet. */
-function agentText({ state, since, job, why, lacks }: AgentReport): string {
+function agentText({ state, since, job, build, why, lacks }: AgentReport): string {
   if (lacks !== undefined) {
     const missing = lacks.map(({ demand, has }) =>
       has === undefined ? demand : `${demand} (it has ${has})`,
@@ -144,7 +144,7 @@ function agentText({ state, since, job, why, lacks }: AgentReport): string {
   }
   const at = minuteOf(since ?? '');
   const from = at === undefined ? '' : ` since ${at}`;
-  if (job !== undefined) return `runs ${job}${from}`;
+  if (job !== undefined) return `runs ${job}${build === undefined ? '' : ` (build ${build})`}${from}`;
   // The note of a drain says both.
   if (why?.includes(state) === true) return why;
   return `${state}${from}${why === undefined ? '' : `: ${why}`}`;

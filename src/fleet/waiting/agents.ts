@@ -51,11 +51,14 @@ function report(
 
 function busy(agent: AzureAgent, place: Place, job: JobRequest): Judged {
   return {
-    report: report(agent, place, 'busy', {
-      job: jobName(job),
-      since: job.receiveTime ?? job.assignTime,
-      link: job.owner?._links?.web?.href,
-    }),
+    report: {
+      ...report(agent, place, 'busy', {
+        job: jobName(job),
+        since: job.receiveTime ?? job.assignTime,
+        link: job.owner?._links?.web?.href,
+      }),
+      ...defined({ build: job.owner?.id }),
+    },
   };
 }
 

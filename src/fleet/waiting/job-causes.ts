@@ -181,7 +181,7 @@ function groupCause(
 /** Returns `the only agent that fits is`, `all 3 agents that fit are`, `1 of 3 agents that fit is`. */
 function share(count: number, total: number): string {
   if (total === 1) return 'the only agent that fits is';
-  if (count === total) return `all ${total} agents that fit are`;
+  if (count === total) return `${total === 2 ? 'both' : `all ${total}`} agents that fit are`;
   return `${count} of ${total} agents that fit ${count === 1 ? 'is' : 'are'}`;
 }
 

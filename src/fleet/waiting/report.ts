@@ -21,6 +21,8 @@ export interface AgentReport {
   readonly since?: string;
   /** The job that it runs. */
   readonly job?: string;
+  /** The number of that job's build. */
+  readonly build?: number;
   /** The page of that job. */
   readonly link?: string;
   /** Why it is in this state. */
