@@ -137,6 +137,11 @@ const table: Readonly<Record<keyof typeof calls, About>> = {
     when: 'the same, if the previous call fails',
     evidence: 'azure-devops-node-api',
   },
+  newestAgent: {
+    sample: calls.newestAgent('linux-x64'),
+    when: 'once for each architecture in `upgrade`, in its table; if it fails, the newest agent is unknown',
+    evidence: 'azure-devops-node-api',
+  },
   readPermission: {
     sample: calls.readPermission('PROJECT', 1),
     when: '`projects:`, `doctor --job`',

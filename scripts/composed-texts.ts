@@ -58,6 +58,13 @@ export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
   'agents.stopping': ['… is still being stopped'],
   'agents.waiting': ['waiting'],
   drained: ['drained by …'],
+  'upgrade.left': [
+    'has …; the inventory has its earlier text',
+    'may have a part of …; nothing was undone',
+    'is configured for …; its agents keep the earlier image',
+    'the earlier manager runs again',
+  ],
+  'upgrade.record': ['… cannot be written'],
   'drain.left': ['the host stays drained', 'slots stay drained'],
   'manager.failed': ['…'],
 };

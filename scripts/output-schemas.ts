@@ -1,6 +1,8 @@
 // The JSON Schemas of `--json` in schemas/, by command. `npm run schema` writes them.
 import * as z from 'zod';
 
+import type { EditedValue } from '../src/fleet/upgrade/edit.ts';
+import { type Configured, partNames, type PartRow } from '../src/fleet/upgrade/parts.ts';
 import type { RungResult } from '../src/fleet/doctor/ladder.ts';
 import type { PoolQueue } from '../src/fleet/status/collect.ts';
 import type { RotationEnd } from '../src/cli/render/rotation.ts';
@@ -311,6 +313,27 @@ const inventoryHost = z.looseObject({
   agentName: text,
 });
 
+const partNamesShape = z.enum(partNames);
+
+const partRow = z.object({
+  part: partNamesShape,
+  installed: z.union([
+    z.object({ kind: z.literal('value'), value: text }),
+    z.object({ kind: z.literal('absent') }).describe('Not installed'),
+    z.object({ kind: z.literal('unknown'), why: text, since: text.optional() }),
+  ]),
+  configured: z.object({
+    version: text.describe('A version, or a branch of the driver').optional(),
+    orNewer: z.literal(true).describe('The inventory sets none: an installed newer one stays').optional(),
+    left: text.describe('Why azp-fleet leaves the part alone').optional(),
+  } satisfies Members<Configured>),
+  offered: z.union([
+    z.object({ kind: z.literal('value'), value: texts.describe('The newest first') }),
+    z.object({ kind: z.literal('unknown'), why: text, since: text.optional() }),
+  ]),
+  support: support.describe('Of the installed version').optional(),
+} satisfies Members<PartRow>);
+
 const plan = planSchema.shape;
 
 const interruption = z.union([
@@ -374,6 +397,22 @@ const outputs = {
       .optional(),
     fixed: nullable(z.array(outcome)).describe('null: nothing was fixed; absent with --job').optional(),
     job: waiting.describe('With --job').optional(),
+  },
+  upgrade: {
+    parts: nullable(z.array(z.object({ host: text, parts: z.array(partRow) }))).describe(
+      'The table; null with --to',
+    ),
+    edits: nullable(
+      z.array(
+        z.object({
+          place: text.describe('defaults, groups.NAME.vars or hosts.NAME'),
+          part: partNamesShape,
+          to: text,
+        } satisfies Members<EditedValue>),
+      ),
+    ).describe('What a successful run writes into the inventory; null without --to'),
+    plan: nullable(planSchema).describe('null without --to'),
+    hosts: z.array(outcome),
   },
   version: {
     protocol: z.int(),

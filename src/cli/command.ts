@@ -83,8 +83,12 @@ export type Kind =
   | 'files'
   | 'inventory'
   | 'shell'
+  | 'part'
   | 'code'
   | 'other';
+
+/** The first argument of `upgrade`. */
+export const upgradeParts = ['driver', 'docker', 'toolkit', 'agent', 'manager', 'all'] as const;
 
 interface Meaning {
   readonly about: string;
@@ -106,6 +110,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   pool: { about: 'an agent pool, by its name', kind: 'pools' },
   files: { about: 'files with saved output; - for standard input', kind: 'files' },
   shell: { about: 'bash, zsh or fish', kind: 'shell' },
+  part: { about: 'driver, docker, toolkit, agent, manager or all; without it: all', kind: 'part' },
   code: { about: 'a code, as the brackets behind a message show it, or xid.NUMBER', kind: 'code' },
 };
 

@@ -327,6 +327,38 @@ const fleetCommands: readonly CommandSpec[] = [
     load: async () => (await import('./commands/provision.ts')).run,
   },
   {
+    name: 'upgrade',
+    group: 'Change',
+    summary: 'show what is installed, offered and supported; with --to, change it in waves',
+    description:
+      'Without --to it changes nothing. With --to it upgrades one host of each kind first, then writes the version into the inventory, at these hosts, and continues in waves. If the run does not succeed, the inventory gets its earlier text back. The same command continues an interrupted run. A first word that is no part is a host.',
+    positionals: '[part] [hosts...]',
+    options: [
+      {
+        flags: '--to <version>',
+        description: 'a version, a driver branch, or default: what this release installs by default',
+      },
+      { flags: '--dry-run', description: 'stop after the plan' },
+      diff,
+      { flags: '--show-scripts', description: 'the exact scripts and files of every change' },
+      bundle,
+      parallel,
+      ...waveOptions,
+      disturbOthers,
+      drainTimeout,
+      breakLock,
+    ],
+    examples: [
+      ['azp-fleet upgrade', 'the table of all hosts'],
+      ['azp-fleet upgrade docker h200-1', 'one part of one host'],
+      ['azp-fleet upgrade driver hopper --to 580', 'a driver branch, in one group'],
+      ['azp-fleet upgrade agent --to default --yes', 'without asking, all hosts'],
+      ['azp-fleet upgrade driver h200-1 --to 580 --bundle site.bundle', 'a host without internet access'],
+    ],
+    json: ['parts', 'edits', 'plan', 'hosts'],
+    load: async () => (await import('./commands/upgrade.ts')).run,
+  },
+  {
     name: 'reboot',
     group: 'Change',
     summary: 'reboot the hosts in waves without losing a job, and verify each',

@@ -10,6 +10,7 @@ import {
   type OptionSpec,
   sharedBy,
   sharedOptions,
+  upgradeParts,
   valueOf,
 } from './command.ts';
 
@@ -145,6 +146,11 @@ function valuesOf(
       return [...codeTables, findings].flatMap(({ entries }) =>
         Object.entries(entries).map(([value, [about]]) => ({ value, about })),
       );
+    case 'part':
+      return [
+        ...upgradeParts.map((value) => ({ value, about: 'part' })),
+        ...valuesOf('hosts', known, given, typed),
+      ];
     case 'shell':
       return ['bash', 'zsh', 'fish'].map((value) => ({ value, about: 'shell' }));
     default:

@@ -299,8 +299,17 @@ function answer(name: string, script: string, facts: Machine['facts']): Said {
   return { code: 1, stderr: 'this is practice: nothing is changed here\n' };
 }
 
+/** The releases in the vendors' repositories. */
+const offered: Readonly<Record<string, readonly string[]>> = {
+  driver: ['580.95.05-1', '580.126.09-1', '590.48.01-1', '570.133.20-1'],
+  docker: ['5:29.7.2-1~debian.12~bookworm', '5:29.8.2-1~debian.12~bookworm', '5:28.5.2-1~debian.12~bookworm'],
+  toolkit: ['1.20.0-1', '1.19.1-1'],
+};
+
 /** Returns what apt would do for a question about driver, Docker or toolkit. */
 function simulated(key: string, installed: string): string {
+  const offers = offered[key];
+  if (offers !== undefined) return ['missing', ...offers.map((each) => `offer ${each}`), ''].join('\n');
   const packages = key.startsWith('driver')
     ? [
         'nvidia-kernel-open-dkms 580.95.05-1',

@@ -35,7 +35,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 
 /** The folders of src/fleet from the top down: each imports only folders of later rows, and those beside it never. */
 const fleetOrder: readonly (readonly string[])[] = [
-  ['doctor', 'waiting'],
+  ['doctor', 'upgrade', 'waiting'],
   ['status', 'bundle'],
   ['artifacts'],
   ['apply'],

@@ -143,7 +143,7 @@ function observe(
     clock: context.clock,
     signal: context.signal,
     parallel: options.integer('parallel', { min: 1, max: 1000 }) ?? 20,
-    probe: deadlineMs === undefined ? undefined : { deadlineMs },
+    probe: deadlineMs === undefined ? undefined : { deadlineMs, deep: false },
   });
 }
 

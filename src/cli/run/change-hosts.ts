@@ -33,6 +33,10 @@ export interface HostChanges<Found extends AnySurvey> {
   readonly isConfirmedSeparately?: (plan: FleetPlan) => boolean;
   /** The next action if there is no terminal to ask on. */
   readonly unasked: string;
+  /** Lines on changes outside the hosts and Azure DevOps, shown with the plan and confirmed with it. */
+  readonly elsewhere?: (found: Found) => readonly string[];
+  /** Returns the result where the plan as shown is not carried out: nothing is asked and changed. */
+  readonly stop?: (found: Found, plan: FleetPlan) => Result | undefined;
   /** Problems outside the hosts, reported if only the plan is shown. */
   readonly beside?: () => readonly Problem[];
 }
@@ -55,13 +59,25 @@ export async function changeHosts<Found extends AnySurvey>(
     clock: context.clock,
     waves: changes.waves(found),
   });
-  if (!options.flag('json')) showPlan(context, input, plan, found);
+  const elsewhere = changes.elsewhere?.(found) ?? [];
+  if (!options.flag('json')) {
+    showPlan(context, input, plan, found);
+    if (elsewhere.length > 0) say(context.stdout, `${elsewhere.join('\n')}\n`);
+  }
   if (options.flag('dryRun')) {
     await closeAll(found);
     const beside = [...(changes.beside?.() ?? []), ...(found.lackedRights ?? [])];
     return dryResult(input, plan, found.failures, beside);
   }
-  const asks = hasChanges(plan) && !options.flag('yes') && changes.isConfirmedSeparately?.(plan) !== true;
+  const stopped = changes.stop?.(found, plan);
+  if (stopped !== undefined) {
+    await closeAll(found);
+    return stopped;
+  }
+  const asks =
+    (hasChanges(plan) || elsewhere.length > 0) &&
+    !options.flag('yes') &&
+    changes.isConfirmedSeparately?.(plan) !== true;
   if (asks && !(await confirm(context, changes.question(changedPlaces(plan)), changes.unasked))) {
     await closeAll(found);
     say(context.stderr, 'No changes made.\n');

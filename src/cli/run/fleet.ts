@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 
 import { type Builds, createBuilds } from '../../shared/azure/builds.ts';
+import { type AgentReleases, createAgentReleases } from '../../shared/azure/agent-releases.ts';
 import type { AzureClient } from '../../shared/azure/client.ts';
 import { createAzureClient } from '../../shared/azure/create-client.ts';
 import { patCredential, servicePrincipalCredential } from '../../shared/azure/http/credential.ts';
@@ -28,6 +29,7 @@ export interface OpenFleet extends OpenHosts {
   readonly azure: AzureClient;
   readonly permissions: TokenPermissions;
   readonly builds: Builds;
+  readonly agentReleases: AgentReleases;
   /** Registry logins for the hosts; undefined if there are none, or for commands without a plan. */
   readonly registries: Secret | undefined;
   /** Webhook addresses by host; empty for commands without a plan. */
@@ -80,6 +82,7 @@ export async function openAzure(
     azure: createAzureClient(rest),
     permissions: createTokenPermissions(rest),
     builds: createBuilds(rest),
+    agentReleases: createAgentReleases(rest),
     noteBy: (drawn) => {
       say = drawn;
     },

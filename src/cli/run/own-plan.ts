@@ -104,6 +104,6 @@ export function carryOut(
 }
 
 /** Returns whether the host has a manager and changes, or was left drained by this command. */
-function needsProof({ facts, plan }: Survey, command: DrainCommand): boolean {
+export function needsProof({ facts, plan }: Survey, command: DrainCommand): boolean {
   return isInstalled(facts) && (!isEmpty(plan) || leftDrained(facts, command));
 }

@@ -18,6 +18,7 @@ import { planHost, type PlanOptions, questionFor, withSharedTexts } from '../../
 import { blockedOf } from '../../fleet/apply/waves.ts';
 import { type FileArtifact, packedWith } from '../../fleet/steps/change.ts';
 import { allSteps } from '../../fleet/steps/all.ts';
+import type { Desired, Step } from '../../fleet/steps/step.ts';
 import type { AzureClient } from '../../shared/azure/client.ts';
 import { timestamp } from '../../shared/base/clock.ts';
 import type { Context } from '../../shared/base/context.ts';
@@ -67,13 +68,22 @@ interface Planning {
   /** Pools that cannot be used; their hosts are planned without the manager. */
   readonly blocked: Map<string, Problem>;
   /** Creates the files that the plan's uploads need. */
-  readonly prepare: (survey: FleetSurvey) => Promise<void>;
+  readonly prepare: (survey: Pick<FleetSurvey, 'hosts'>) => Promise<void>;
+  readonly desired: (host: HostSpec) => Desired;
+}
+
+/** The part of a plan that a command applies. */
+export interface PlanPart {
+  readonly steps: (facts: GatheredFacts, host: HostSpec, desired: Desired) => readonly Step[];
+  /** Returns the host as the steps shall see it. */
+  readonly host: (facts: GatheredFacts, host: HostSpec) => HostSpec;
 }
 
 export async function openPlanning(
   context: Context,
   input: CommandInput,
   open: OpenFleet & Connected,
+  part?: PlanPart,
 ): Promise<Planning> {
   const cache = cacheFolder(context);
   const folders = open.hosts.flatMap(({ dockerfile }) => dockerfile?.folder ?? []);
@@ -82,7 +92,7 @@ export async function openPlanning(
   const withoutManager = allSteps.filter(({ name }) => name !== 'image' && name !== 'manager');
   const { credential, registries, webhooks, caPem, fleet } = open;
   const { root } = context;
-  const desired = desiredOf(fleet, {
+  const desiredFor = desiredOf(fleet, {
     artifacts,
     credential,
     registries,
@@ -92,8 +102,12 @@ export async function openPlanning(
     root,
     ...defined({ included }),
   });
+  const desired = (facts: GatheredFacts, host: HostSpec): Desired =>
+    desiredFor(part?.host(facts, host) ?? host);
   const how = (facts: GatheredFacts, host: HostSpec): PlanOptions => ({
-    steps: blockedOf({ host, facts }, blocked) === undefined ? allSteps : withoutManager,
+    steps:
+      part?.steps(facts, host, desiredFor(host)) ??
+      (blockedOf({ host, facts }, blocked) === undefined ? allSteps : withoutManager),
     disturbOthers: input.options.flag('disturbOthers'),
   });
   const getsToken = ({
@@ -106,15 +120,15 @@ export async function openPlanning(
     const seen = valueOf(reading(facts, 'manager'));
     return (
       seen !== undefined &&
-      desired(host).credentialDigest?.(facts.machineId) !== seen.manager.credentialDigest
+      desiredFor(host).credentialDigest?.(facts.machineId) !== seen.manager.credentialDigest
     );
   };
   const texts = new Map<string, string>();
   const tools: ApplyTools = {
     ...hostTools(context, input, open),
     plan: (facts, host, answers) =>
-      withSharedTexts(planHost(facts, desired(host), how(facts, host), answers), texts),
-    question: (facts, host, known) => questionFor(facts, desired(host), how(facts, host), known),
+      withSharedTexts(planHost(facts, desired(facts, host), how(facts, host), answers), texts),
+    question: (facts, host, known) => questionFor(facts, desired(facts, host), how(facts, host), known),
     checkToken: async (hosts) => {
       const isNew = hosts.some(getsToken);
       const holder = isNew ? 'none' : 'hosts';
@@ -125,11 +139,11 @@ export async function openPlanning(
     webhooks,
     jobPages: (pool) => jobPages(open.azure, pool, context.log),
   };
-  const prepareAll = async ({ hosts }: FleetSurvey) => {
+  const prepareAll = async ({ hosts }: Pick<FleetSurvey, 'hosts'>) => {
     const runtimes = new Map(hosts.flatMap(({ plan }) => runtimesOf(plan)).map((each) => [each.file, each]));
     for (const runtime of runtimes.values()) await prepare(runtime);
   };
-  return { tools, blocked, prepare: prepareAll };
+  return { tools, blocked, prepare: prepareAll, desired: desiredFor };
 }
 
 /** Returns the plan's uploads of the runtime, the only compressed ones. */

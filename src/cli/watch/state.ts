@@ -7,7 +7,7 @@ import { elapsed } from '../../shared/base/quantities.ts';
 import type { Trouble } from '../render/trouble.ts';
 
 /** What an answer of a host says. Times without a clock are milliseconds of the monotonic clock. */
-export interface HostLook {
+export interface HostAnswer {
   readonly row: StatusRow;
   readonly detail: HostDetail;
   /** When the host answered, and its wall clock at that moment. */
@@ -18,7 +18,7 @@ export interface HostLook {
 /** One host on the screen. */
 export interface WatchedHost {
   /** The last answer; absent: none yet. */
-  readonly look?: HostLook;
+  readonly answer?: HostAnswer;
   /** The host does not answer: since when, and the row that says so. */
   readonly lost?: { readonly since: number; readonly row: StatusRow };
 }
@@ -49,9 +49,9 @@ export interface WatchState {
   readonly open?: { readonly host: string; readonly top: number };
 }
 
-/** What a source reports, and when. A look may be one that was reported before: its pools were read later. */
+/** What a source reports, and when. An answer may be one that was reported before: its pools were read later. */
 export type Report =
-  | { readonly kind: 'look'; readonly look: HostLook; readonly at: number }
+  | { readonly kind: 'answer'; readonly answer: HostAnswer; readonly at: number }
   /** `row`: what is said of an unreachable host. */
   | { readonly kind: 'lost'; readonly row: StatusRow; readonly at: number }
   | {
@@ -81,15 +81,15 @@ export function emptyState(hosts: readonly string[]): WatchState {
 export function reported(state: WatchState, report: Report): WatchState {
   const { at } = report;
   switch (report.kind) {
-    case 'look': {
-      const { look } = report;
-      const before = state.hosts.get(look.row.host) ?? {};
-      return withEvents(withHost(state, look.row.host, { look }), changes(before, look, at));
+    case 'answer': {
+      const { answer } = report;
+      const before = state.hosts.get(answer.row.host) ?? {};
+      return withEvents(withHost(state, answer.row.host, { answer }), changes(before, answer, at));
     }
     case 'lost': {
       const { row } = report;
       const before = state.hosts.get(row.host) ?? {};
-      const lost = { row, since: before.lost?.since ?? before.look?.at ?? at };
+      const lost = { row, since: before.lost?.since ?? before.answer?.at ?? at };
       return withEvents(withHost(state, row.host, { ...before, lost }), losses(before, row, at));
     }
     case 'pools': {
@@ -117,8 +117,12 @@ function withEvents(state: WatchState, events: readonly WatchEvent[]): WatchStat
   return events.length === 0 ? state : { ...state, events: [...state.events, ...events].slice(-mostEvents) };
 }
 
-/** Returns what changed between two looks. Pure. */
-function changes({ look: before, lost }: WatchedHost, after: HostLook, at: number): readonly WatchEvent[] {
+/** Returns what changed between two answers. Pure. */
+function changes(
+  { answer: before, lost }: WatchedHost,
+  after: HostAnswer,
+  at: number,
+): readonly WatchEvent[] {
   const text = `${after.row.host}: answers again after ${elapsed(at - (lost?.since ?? at))}`;
   const back: readonly WatchEvent[] = lost === undefined ? [] : [{ at, text, tone: 'good' }];
   return before === undefined
@@ -147,7 +151,7 @@ function losses({ lost }: WatchedHost, { host, verdict }: StatusRow, at: number)
 }
 
 /** Slots whose state is unknown started and ended nothing that could be named. */
-function jobChanges(before: HostLook, after: HostLook, at: number): readonly WatchEvent[] {
+function jobChanges(before: HostAnswer, after: HostAnswer, at: number): readonly WatchEvent[] {
   const { host } = after.row;
   const known = new Map(before.detail.slots.map((slot) => [slot.slot, slot]));
   return after.detail.slots.flatMap((slot): WatchEvent[] => {

@@ -17,7 +17,7 @@ import {
 } from '../render/status.ts';
 import type { Cell, Column } from '../render/table.ts';
 import { gridOf } from './grid.ts';
-import type { HostLook, WatchedHost, WatchEvent, WatchState } from './state.ts';
+import type { HostAnswer, WatchedHost, WatchEvent, WatchState } from './state.ts';
 
 /** The terminal at one moment. */
 export interface Size {
@@ -109,8 +109,8 @@ function agentsText({ queues }: WatchState, rows: readonly StatusRow[]): string 
   return [agents, ...queues.map((queue) => `queue of pool ${queue.pool}: ${queueText(queue)}`)].join(' · ');
 }
 
-function rowOf({ look, lost }: WatchedHost): StatusRow | undefined {
-  return lost?.row ?? look?.row;
+function rowOf({ answer, lost }: WatchedHost): StatusRow | undefined {
+  return lost?.row ?? answer?.row;
 }
 
 function groupOf(host: WatchedHost): Group {
@@ -140,13 +140,13 @@ function searchText(name: string, host: WatchedHost): string {
   const known = searchTexts.get(host);
   if (known !== undefined) return known;
   const row = rowOf(host);
-  const slots = host.look?.detail.slots.flatMap(({ agent, pool, job = '', cause = '' }) => [
+  const slots = host.answer?.detail.slots.flatMap(({ agent, pool, job = '', cause = '' }) => [
     agent,
     pool,
     job,
     cause,
   ]);
-  const gpus = host.look?.row.gpus?.names ?? [];
+  const gpus = host.answer?.row.gpus?.names ?? [];
   const text = [
     name,
     groupOf(host),
@@ -217,23 +217,23 @@ function around<T>(items: readonly T[], at: number, size: number): readonly T[] 
 const knownCells = new WeakMap<WatchedHost, readonly Cell[]>();
 
 function cellsOf(name: string, host: WatchedHost, size: Size): readonly Cell[] {
-  const { look, lost } = host;
+  const { answer, lost } = host;
   const isOld = lost !== undefined || isLate(host, size);
   const known = isOld ? undefined : knownCells.get(host);
   if (known !== undefined) return known;
-  const row = look?.row ?? lost?.row;
+  const row = answer?.row ?? lost?.row;
   if (row === undefined)
     return [{ texts: [name] }, ...columns.slice(2).map(() => dash), { texts: ['connecting …'] }];
   const all = statusCells(row);
   const picked = places
     .flatMap((place) => all[place] ?? [])
-    .toSpliced(2, 0, ...loadCells(look?.detail.slots));
+    .toSpliced(2, 0, ...loadCells(answer?.detail.slots));
   const [cells, verdict] = [picked.slice(0, -1), picked.at(-1) ?? dash];
   if (isOld) {
     const old = cells.map(({ texts }, index): Cell => (index === 0 ? { texts } : { texts, style: 'dim' }));
     return [...old, oldVerdict(host, verdict, size), { texts: [oldText(host, size)] }];
   }
-  const found = [...cells, verdict, { texts: [reasonOf(row, look?.detail.slots)] } satisfies Cell];
+  const found = [...cells, verdict, { texts: [reasonOf(row, answer?.detail.slots)] } satisfies Cell];
   knownCells.set(host, found);
   return found;
 }
@@ -241,8 +241,8 @@ function cellsOf(name: string, host: WatchedHost, size: Size): readonly Cell[] {
 const dash: Cell = { texts: ['-'], style: 'dim' };
 
 /** Tells whether a host has not answered for long, and no failure is known yet. */
-function isLate({ look }: WatchedHost, { now }: Size): boolean {
-  return look !== undefined && now - look.at > oldAfterMs;
+function isLate({ answer }: WatchedHost, { now }: Size): boolean {
+  return answer !== undefined && now - answer.at > oldAfterMs;
 }
 
 function oldVerdict({ lost }: WatchedHost, verdict: Cell, { now, wall }: Size): Cell {
@@ -256,13 +256,13 @@ function oldVerdict({ lost }: WatchedHost, verdict: Cell, { now, wall }: Size): 
   };
 }
 
-function ageOf(look: HostLook | undefined, now: number): string {
-  return ageText((now - (look?.at ?? now)) / 1000);
+function ageOf(answer: HostAnswer | undefined, now: number): string {
+  return ageText((now - (answer?.at ?? now)) / 1000);
 }
 
 /** Says how old the row is, then why. */
-function oldText({ look, lost }: WatchedHost, { now }: Size): string {
-  const age = look === undefined ? [] : [`last answer ${ageOf(look, now)} ago`];
+function oldText({ answer, lost }: WatchedHost, { now }: Size): string {
+  const age = answer === undefined ? [] : [`last answer ${ageOf(answer, now)} ago`];
   return [...age, ...(lost === undefined ? [] : [lost.row.verdict.cause])].join('; ');
 }
 
@@ -306,21 +306,26 @@ export function openLines(state: WatchState, size: Size): readonly string[] {
   const { width, now, paint } = size;
   const name = state.open?.host ?? '';
   const host = state.hosts.get(name) ?? {};
-  const { look } = host;
+  const { answer } = host;
   const warnings = warningLines(host, size);
-  if (look === undefined)
+  if (answer === undefined)
     return warnings.length === 0
       ? [clip(`${name}: connecting …`, width)]
       : warnings.flatMap((line) => broken(line, width));
-  const pools = new Set(look.detail.slots.map(({ pool }) => pool));
+  const pools = new Set(answer.detail.slots.map(({ pool }) => pool));
   const screen = hostScreen(
     {
-      row: look.row,
-      detail: look.detail,
+      row: answer.row,
+      detail: answer.detail,
       queues: state.queues.filter(({ pool }) => pools.has(pool)),
       jobs: state.jobs,
     },
-    { width, height: bodyHeight(state, size) + 1 - warnings.length, now: look.now + now - look.at, paint },
+    {
+      width,
+      height: bodyHeight(state, size) + 1 - warnings.length,
+      now: answer.now + now - answer.at,
+      paint,
+    },
   );
   // A command or an address that is longer than the terminal stays whole there, but may not be wider than it.
   return [...warnings, ...screen.trimEnd().split('\n')].flatMap((line) => broken(line, width));
@@ -328,7 +333,7 @@ export function openLines(state: WatchState, size: Size): readonly string[] {
 
 /** Returns what is wrong with a host that does not answer; below it is what was last seen. */
 function warningLines(host: WatchedHost, size: Size): readonly string[] {
-  const { lost, look } = host;
+  const { lost, answer } = host;
   const { width, now, paint } = size;
   if (lost === undefined)
     return isLate(host, size)
@@ -342,7 +347,7 @@ function warningLines(host: WatchedHost, size: Size): readonly string[] {
     ...(verdict.next === ''
       ? []
       : wrapNext(verdict.next, width, 10).map((line, index) => (index === 0 ? `  next    ${line}` : line))),
-    ...(look === undefined
+    ...(answer === undefined
       ? []
       : ['', paint('yellow', clip('below: what was last seen, which is old', width))]),
   ];

@@ -228,8 +228,8 @@ class Sources {
       if (facts === undefined) return { kind: 'lost', row, at: clock.monotonic() };
       const detail = hostDetail(described, this.#agentsIn, wall);
       const support = supportOnHost(facts, wall);
-      const look = { row: { ...row, support }, detail, at, now: facts.time ?? wall };
-      return { kind: 'look', look, at: clock.monotonic() };
+      const answer = { row: { ...row, support }, detail, at, now: facts.time ?? wall };
+      return { kind: 'answer', answer, at: clock.monotonic() };
     });
     for (const report of rows) this.#screen.report(foreignValue(report, (text) => foreignLine(text)));
   }

@@ -51,6 +51,8 @@ export interface ApplyHostOptions {
   readonly proof?: Proof;
   /** The changes remove the manager: once they have begun, agents cannot be enabled again. */
   readonly removes?: true;
+  /** After a failed change the agents stay drained, even where the GPUs work: what is there is not what was asked for. */
+  readonly staysDrained?: true;
 }
 
 /**
@@ -60,7 +62,7 @@ export interface ApplyHostOptions {
 export async function applyHost(
   survey: Survey,
   tools: ApplyTools,
-  { exactFacts, proof, removes }: ApplyHostOptions,
+  { exactFacts, proof, removes, staysDrained }: ApplyHostOptions,
 ): Promise<HostOutcome> {
   const { host, connection, plan: announced } = survey;
   const { name } = host;
@@ -123,7 +125,7 @@ export async function applyHost(
   } catch (error) {
     const interrupted = tools.signal.aborted;
     const workLeft = begun > begunBefore ? await findWorkLeft(connection) : noWorkLeft;
-    const end = { begun: begun > begunBefore, interrupted, workLeft };
+    const end = { begun: begun > begunBefore, interrupted, workLeft, ...defined({ staysDrained }) };
     const ended = removes === true && end.begun;
     const verdict = drained && !ended ? await endEarly(name, drained, end, proof) : undefined;
     if (interrupted) return interruptedOutcome(name, done.size, interruptionOf(error, workLeft));

@@ -114,6 +114,8 @@ export interface EarlyEnd {
   /** The user stopped the run: it cannot wait. */
   readonly interrupted: boolean;
   readonly workLeft: WorkLeft;
+  /** The agents stay drained after a failed change, even where the GPUs work. */
+  readonly staysDrained?: true;
 }
 
 /** What happens to the agents then, and why. */
@@ -127,7 +129,7 @@ export type AgentsAfter =
   | { readonly agents: 'keep-drained'; readonly why: string; readonly stored?: string };
 
 /** Decides what happens to the agents. They stay drained while a change may still run, because no job may start beside it. Pure. */
-export function agentsAfter({ begun, interrupted, workLeft }: EarlyEnd): AgentsAfter {
+export function agentsAfter({ begun, interrupted, workLeft, staysDrained }: EarlyEnd): AgentsAfter {
   if (workLeft.kind === 'other-run')
     return { agents: 'leave', why: 'this run lost its lock there; the next run enables them again' };
   if (workLeft.kind === 'change')
@@ -141,5 +143,6 @@ export function agentsAfter({ begun, interrupted, workLeft }: EarlyEnd): AgentsA
     return { agents: 'keep-drained', why: 'interrupted before its proof; run again to continue' };
   if (workLeft.kind === 'unknown')
     return { agents: 'keep-drained', why: 'a change may still run on the host; run again to continue' };
+  if (staysDrained === true) return { agents: 'keep-drained', why: 'a change failed and cannot be undone' };
   return { agents: 'enable-if-healthy' };
 }

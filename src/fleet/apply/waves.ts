@@ -40,6 +40,8 @@ export interface InWaves {
   readonly limits: WaveLimits;
   /** The next action after failures, as an imperative. Default: the same command. */
   readonly again?: string | undefined;
+  /** Called once all canaries are healthy, before a wave of other hosts. A problem stops the run. */
+  readonly canariesPassed?: () => Problem | undefined;
 }
 
 const sameCommand = 'run the same command again: it continues';
@@ -124,9 +126,15 @@ class WaveRun {
         return stopped.unproven(outcome.host, causeOf(outcome), again);
     const most = shareOf(limits.maxFailures, fleet.pending.length);
     const failed: string[] = [];
+    let isProven = false;
     for (let count = 1; !this.#tools.signal.aborted; count += 1) {
       const wave = nextWave(this.#state.now, limits) ?? (await this.#afterRecovery());
       if (wave === undefined) return undefined;
+      if (!wave.canary && !isProven) {
+        isProven = true;
+        const problem = this.#bounds.canariesPassed?.();
+        if (problem !== undefined) return stopped.beside(problem, again);
+      }
       this.#beginWave(wave, count);
       for (const outcome of await this.#ends(wave.hosts)) {
         const judgement = this.#state.ended(outcome);
@@ -255,6 +263,7 @@ const stopped = {
     because: `the canary ${host} failed: ${cause}`,
     next: `fix ${host}, then ${again}`,
   }),
+  beside: ({ what, next }: Problem, again: string): Stop => ({ because: what, next: next ?? again }),
   failures: (hosts: readonly string[], most: number, again: string): Stop => ({
     because: `${hosts.length === 1 ? '1 host' : `${hosts.length} hosts`} failed (${foldNames(hosts)}), and at most ${most} may`,
     next: `fix ${hosts.length === 1 ? hosts.join('') : 'them'}, then ${again}`,
@@ -300,7 +309,11 @@ function held({ host, what, next }: Held): HostOutcome {
 export function wavesOf(
   hosts: readonly HostSpec[],
   survey: AnySurvey,
-  { command, proven }: { readonly command: DrainCommand; readonly proven: boolean },
+  {
+    command,
+    proven,
+    ...how
+  }: { readonly command: DrainCommand; readonly proven: boolean; readonly everyChange?: true },
 ): WaveFleet {
   const blocked = survey.pools?.blocked ?? new Map<string, Problem>();
   return waveFleet({
@@ -308,6 +321,7 @@ export function wavesOf(
     seen: survey.hosts,
     unread: survey.failures.map(({ host }) => host),
     command,
+    ...how,
     unprovable: (host) => (proven ? blockedOf(host, blocked) : undefined),
   });
 }

@@ -29,6 +29,8 @@ export interface Found {
   readonly unread: readonly string[];
   /** Of the run. */
   readonly command: DrainCommand;
+  /** Hosts whose agents keep running wait for a wave, too: a change that fails on the first host reaches no other. */
+  readonly everyChange?: true;
   /** Returns why a host cannot be proven afterwards, if so. */
   readonly unprovable: (seen: Seen) => Problem | undefined;
 }
@@ -37,10 +39,14 @@ export interface Found {
  * Returns the fleet for planning waves. Hosts outside the run count as available, hosts or managers that could not be read as down, and hosts that never had
  * a manager do not count. Pure.
  */
-export function waveFleet({ hosts, seen, unread, unprovable, command }: Found): WaveFleet {
+export function waveFleet({ hosts, seen, unread, unprovable, command, everyChange }: Found): WaveFleet {
   const dark = seen.filter(({ facts }) => unreadOf(facts, 'manager').length > 0);
   const read = new Map(seen.flatMap((each) => (dark.includes(each) ? [] : [[each.host.name, each]])));
-  const toDrain = seen.filter(({ facts, plan }) => isDisturbed(plan) && hasAgents(facts, command));
+  const toDrain = seen.filter(
+    ({ facts, plan }) =>
+      (isDisturbed(plan) && hasAgents(facts, command)) ||
+      (everyChange === true && isWork(plan) && plan.refusals.length === 0),
+  );
   const problems = new Map(toDrain.map((each) => [each, unprovable(each)]));
   const pending = toDrain.filter((each) => problems.get(each) === undefined);
   const isCutOff = ({ facts }: Seen) => leftDrained(facts, command);

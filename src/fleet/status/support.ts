@@ -1,4 +1,4 @@
-import { valueOf } from '../../shared/base/reading.ts';
+import { type Reading, valueOf } from '../../shared/base/reading.ts';
 import { type Part, type Support, supportOf } from '../../shared/base/support-dates.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import type { GatheredFacts } from '../facts/facts.ts';
@@ -12,16 +12,23 @@ export function supportOnHost(facts: GatheredFacts, now: number): readonly Suppo
     driver: valueOf(loadedDriver(facts)),
     docker: valueOf(dockerVersion(facts)),
     toolkit: valueOf(toolkitVersion(facts)),
-    agent: oldestAgent(facts),
+    agent: valueOf(agentOnHost(facts)),
   });
 }
 
-/** Of the images that this program built; undefined: none, or the manager has not reported. */
-function oldestAgent(facts: GatheredFacts): string | undefined {
-  const images = valueOf(statusOf(facts))?.images ?? [];
-  return images
-    .flatMap(({ reference = '' }) => /^azp-fleet\/agent:(\d+(?:\.\d+)*)-/.exec(reference)?.[1] ?? [])
-    .toSorted((one, other) => one.localeCompare(other, 'en', { numeric: true }))[0];
+/** Returns the oldest agent of the images that this program built; absent: there is no image yet, or no manager has reported. Pure. */
+export function agentOnHost(facts: GatheredFacts): Reading<string> {
+  const status = statusOf(facts);
+  if (status.kind === 'unknown') return { kind: 'unknown', why: status.why };
+  const references = (status.value?.images ?? []).flatMap(({ reference }) => reference ?? []);
+  const [oldest] = references
+    .flatMap((reference) => /^azp-fleet\/agent:(\d+(?:\.\d+)*)-/.exec(reference)?.[1] ?? [])
+    .toSorted((one, other) => one.localeCompare(other, 'en', { numeric: true }));
+  if (oldest !== undefined) return { kind: 'value', value: oldest };
+  const [other] = references;
+  return other === undefined
+    ? { kind: 'absent' }
+    : { kind: 'unknown', why: `the name of its image has no version: ${other}` };
 }
 
 /** Returns the same of a host after `provision`: of the versions that the inventory sets, or its defaults. Pure. */

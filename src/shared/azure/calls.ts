@@ -200,6 +200,13 @@ export const calls = {
     what: 'read how many jobs may run at once',
     permission: limits,
   }),
+  newestAgent: (platform: string): Call => ({
+    method: 'GET',
+    path: `${root}/packages/agent`,
+    query: { platform, $top: 1 },
+    what: 'read which agent the server offers',
+    permission: manage,
+  }),
   resourceLimits: (): Call => ({
     method: 'GET',
     path: `${root}/resourcelimits`,

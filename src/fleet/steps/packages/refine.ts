@@ -1,5 +1,6 @@
 import type { Facts } from '../../facts/facts.ts';
 import { glob } from '../../inventory/glob.ts';
+import type { Platform } from '../../packages/distribution.ts';
 import {
   type Answer,
   type Answers,
@@ -248,10 +249,17 @@ export function simulationOf(
   const [first] = pending;
   if (first === undefined) return undefined;
   const { platform } = first.pending;
-  const asked: readonly Asked[] = pending.map(({ id, pending: { transaction } }) => ({
-    key: id,
-    transaction,
-  }));
+  const asked = pending.map(({ id, pending: { transaction } }) => ({ key: id, transaction }));
+  return askPackageManager(asked, facts, desired, platform);
+}
+
+/** Returns the simulation of these transactions, with the sources of vendors that the host lacks. Pure. */
+export function askPackageManager(
+  asked: readonly Asked[],
+  facts: Facts,
+  desired: Desired,
+  platform: Platform,
+): Simulation {
   const { mirrors, proxy } = desired;
   const { caPem, ...rest } = proxy;
   const { simulator } = platform.packages;

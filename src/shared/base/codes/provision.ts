@@ -126,4 +126,24 @@ export const provisionCodes = {
     'Azure DevOps still counts a job as running on an agent that is to be removed',
     'run the command again after the time in the message, or with --wait',
   ],
+  'upgrade.inventory': [
+    'the inventory cannot be written after an upgrade',
+    'correct its permissions or free disk space, then run the same command again',
+  ],
+  'upgrade.inventory-changed': [
+    'the inventory was edited while an upgrade ran',
+    'run the same command again: it reads the new text',
+  ],
+  'upgrade.left': [
+    'an upgrade ended without success, and the host has another version than the inventory',
+    'run the same command again, or go back as the message says',
+  ],
+  'upgrade.not-installed': [
+    'upgrade found nothing to upgrade on the host',
+    'run `azp-fleet provision` for the host first',
+  ],
+  'upgrade.record': [
+    'the record of an upgrade cannot be written on this machine',
+    'correct the permissions of the folder, or free disk space',
+  ],
 } as const;

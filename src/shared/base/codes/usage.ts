@@ -69,6 +69,10 @@ export const usageCodes = {
   'usage.rerun': ['no earlier run has recorded failed hosts', 'run without --rerun'],
   'usage.shell': ['there is no completion for this shell', 'use bash, zsh or fish'],
   'usage.ssh': ['ssh needs exactly one host', 'name one; for many hosts use `azp-fleet exec`'],
+  'usage.upgrade': [
+    'upgrade cannot do that with these arguments',
+    'name a part and its version, as the message says',
+  ],
   'usage.target': ['the target is neither a host nor a slot', 'write HOST or HOST/SLOT'],
   'usage.two-inventories': ['the command line names two inventories', 'name one'],
 } as const;

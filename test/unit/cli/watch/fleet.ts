@@ -1,4 +1,4 @@
-import type { HostLook, Report } from '../../../../src/cli/watch/state.ts';
+import type { HostAnswer, Report } from '../../../../src/cli/watch/state.ts';
 import type { Size } from '../../../../src/cli/watch/view.ts';
 import { hostDetail } from '../../../../src/fleet/status/detail.ts';
 import { type Observation, statusRow } from '../../../../src/fleet/status/row.ts';
@@ -22,7 +22,7 @@ export const busy = (name: string, job: string, more: Partial<SlotStatus> = {}):
   slot(name, { state: 'busy', job, jobSince: '2026-11-20T09:30:00Z', ...more });
 
 /** What the host of this name answers, with these slots and in this state of health. */
-export function lookAt(
+export function answerOf(
   name: string,
   {
     slots = [slot('0'), slot('1')],
@@ -33,7 +33,7 @@ export function lookAt(
     readonly health?: Partial<ManagerStatus['health']>;
     readonly at?: number;
   } = {},
-): HostLook {
+): HostAnswer {
   const named = slots.map((each, index) => ({
     ...each,
     agent: `${name}-${index}`,
@@ -55,9 +55,9 @@ export function lookAt(
   };
 }
 
-export const look = (...of: Parameters<typeof lookAt>): Report => {
-  const found = lookAt(...of);
-  return { kind: 'look', look: found, at: found.at };
+export const answer = (...of: Parameters<typeof answerOf>): Report => {
+  const found = answerOf(...of);
+  return { kind: 'answer', answer: found, at: found.at };
 };
 
 /** The host of this name does not answer. */

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { type Key, keysOf, pressed } from '../../../../src/cli/watch/keys.ts';
 import { emptyState, reported, type WatchState } from '../../../../src/cli/watch/state.ts';
 import { selectedHost, shownHosts } from '../../../../src/cli/watch/view.ts';
-import { hot, look, lost, size, start } from './fleet.ts';
+import { hot, answer, lost, size, start } from './fleet.ts';
 
 test.each<readonly [string, readonly Key[]]>([
   [
@@ -27,8 +27,8 @@ test.each<readonly [string, readonly Key[]]>([
 
 const hosts = Array.from({ length: 300 }, (_, n) => `gpu-${n}`);
 const fleet = [
-  ...hosts.map((name) => look(name)),
-  look('gpu-7', { health: hot }),
+  ...hosts.map((name) => answer(name)),
+  answer('gpu-7', { health: hot }),
   lost('gpu-9', start),
 ].reduce(reported, emptyState(hosts));
 const [small, large] = [size(80, 24), size(200, 60)];
@@ -60,7 +60,7 @@ describe('the list', () => {
 
   test('the selected host stays selected where the order changes', () => {
     const state = press(fleet, '\u001b[F');
-    expect(selectedHost(reported(state, look('gpu-299', { health: hot })))).toBe('gpu-299');
+    expect(selectedHost(reported(state, answer('gpu-299', { health: hot })))).toBe('gpu-299');
   });
 });
 

@@ -3,46 +3,46 @@ import { expect, test } from 'vitest';
 
 import { emptyState, type Report, reported, type WatchState } from '../../../../src/cli/watch/state.ts';
 import { slot } from '../../fleet/status/observation.ts';
-import { busy, hot, look, lost, start } from './fleet.ts';
+import { busy, hot, answer, lost, start } from './fleet.ts';
 
 const after = (...reports: readonly Report[]): WatchState => reports.reduce(reported, emptyState(['a', 'b']));
 const texts = (...reports: readonly Report[]) => after(...reports).events.map(({ text }) => text);
 const at = start + 10_000;
 
 test.each<readonly [string, Report, Report, readonly string[]]>([
-  ['nothing', look('a'), look('a', { at }), []],
+  ['nothing', answer('a'), answer('a', { at }), []],
   [
     'a job starts',
-    look('a'),
-    look('a', { slots: [slot('0'), busy('1', 'train resnet50')], at }),
+    answer('a'),
+    answer('a', { slots: [slot('0'), busy('1', 'train resnet50')], at }),
     ['a/1: job started: train resnet50'],
   ],
   [
     'a job ends',
-    look('a', { slots: [busy('0', 'train resnet50'), slot('1')] }),
-    look('a', { at }),
+    answer('a', { slots: [busy('0', 'train resnet50'), slot('1')] }),
+    answer('a', { at }),
     ['a/0: job ended after 30 min: train resnet50'],
   ],
   [
     'a job ends and the next one of the same name starts',
-    look('a', { slots: [busy('0', 'lint')] }),
-    look('a', { slots: [busy('0', 'lint', { jobSince: '2026-11-20T09:59:00Z' })], at }),
+    answer('a', { slots: [busy('0', 'lint')] }),
+    answer('a', { slots: [busy('0', 'lint', { jobSince: '2026-11-20T09:59:00Z' })], at }),
     ['a/0: job ended after 30 min: lint', 'a/0: job started: lint'],
   ],
   [
     'a job gets its name',
-    look('a', { slots: [slot('0', { state: 'busy', since: '2026-11-20T09:29:00Z' })] }),
-    look('a', { slots: [busy('0', 'lint')], at }),
+    answer('a', { slots: [slot('0', { state: 'busy', since: '2026-11-20T09:29:00Z' })] }),
+    answer('a', { slots: [busy('0', 'lint')], at }),
     [],
   ],
   [
     'the verdict gets worse',
-    look('a'),
-    look('a', { health: hot, at }),
+    answer('a'),
+    answer('a', { health: hot, at }),
     ['a: failed (was healthy): GPU GPU-1: the GPU has fallen off the bus'],
   ],
-  ['the verdict gets better', look('a', { health: hot }), look('a', { at }), ['a: healthy (was failed)']],
-  ['the host is lost', look('a'), lost('a', at), ['a: unreachable: 192.0.2.1:22 does not answer']],
+  ['the verdict gets better', answer('a', { health: hot }), answer('a', { at }), ['a: healthy (was failed)']],
+  ['the host is lost', answer('a'), lost('a', at), ['a: unreachable: 192.0.2.1:22 does not answer']],
   ['the host stays lost', lost('b', start), lost('b', at), ['b: unreachable: 192.0.2.1:22 does not answer']],
   [
     'another failure of the same host',
@@ -53,7 +53,7 @@ test.each<readonly [string, Report, Report, readonly string[]]>([
   [
     'a host that never answered does',
     lost('b', start),
-    look('b', { at }),
+    answer('b', { at }),
     ['b: unreachable: 192.0.2.1:22 does not answer', 'b: answers again after 10 s'],
   ],
 ])('%s', (_, before, later, events) => {
@@ -61,29 +61,29 @@ test.each<readonly [string, Report, Report, readonly string[]]>([
 });
 
 test('a pool that is read for the first time is no change of the host', () => {
-  const before = look('a');
-  if (before.kind !== 'look') throw new Error('not a look');
-  const { azure: _, ...row } = before.look.row;
+  const before = answer('a');
+  if (before.kind !== 'answer') throw new Error('not an answer');
+  const { azure: _, ...row } = before.answer.row;
   const unread: Report = {
     ...before,
-    look: { ...before.look, row: { ...row, verdict: { state: 'unknown', cause: 'x', next: '' } } },
+    answer: { ...before.answer, row: { ...row, verdict: { state: 'unknown', cause: 'x', next: '' } } },
   };
-  expect(texts(unread, look('a', { at }))).toEqual([]);
+  expect(texts(unread, answer('a', { at }))).toEqual([]);
 });
 
 test('a lost host keeps its last answer, is lost since that answer, and comes back', () => {
-  const gone = after(look('a'), lost('a', at), lost('a', at + 60_000));
+  const gone = after(answer('a'), lost('a', at), lost('a', at + 60_000));
   expect(gone.hosts.get('a')).toMatchObject({
-    look: { row: { verdict: { state: 'healthy' } } },
+    answer: { row: { verdict: { state: 'healthy' } } },
     lost: { since: start, row: { verdict: { state: 'unreachable' } } },
   });
-  const back = reported(gone, look('a', { at: start + 90_000 }));
+  const back = reported(gone, answer('a', { at: start + 90_000 }));
   expect(back.hosts.get('a')?.lost).toBeUndefined();
   expect(back.events.at(-1)?.text).toBe('a: answers again after 1 min 30 s');
 });
 
 test('trouble of one host changes no other', () => {
-  const before = after(look('a'), look('b'));
+  const before = after(answer('a'), answer('b'));
   expect(reported(before, lost('a', at)).hosts.get('b')).toBe(before.hosts.get('b'));
 });
 

@@ -7,7 +7,7 @@ import { keysOf, pressed } from '../../../../src/cli/watch/keys.ts';
 import { widthOf } from '../../../../src/cli/render/lines.ts';
 import { emptyState, reported, type Report, type WatchState } from '../../../../src/cli/watch/state.ts';
 import { watchLines } from '../../../../src/cli/watch/view.ts';
-import { busy, hot, look, lost, size, start } from './fleet.ts';
+import { busy, hot, answer, lost, size, start } from './fleet.ts';
 
 const fleetOf = (names: readonly string[], ...reports: readonly Report[]): WatchState =>
   reports.reduce(reported, emptyState(names));
@@ -22,11 +22,11 @@ const queues = {
 const four = fleetOf(
   ['h200-1', 'h200-2', 'l40s-1', 'rtx-box'],
   queues,
-  look('h200-1'),
-  look('h200-2'),
-  look('l40s-1', { at: start - 20_000 }),
-  look('h200-1', { slots: [busy('0', 'train resnet50'), busy('1', 'lint')] }),
-  look('h200-2', { health: hot }),
+  answer('h200-1'),
+  answer('h200-2'),
+  answer('l40s-1', { at: start - 20_000 }),
+  answer('h200-1', { slots: [busy('0', 'train resnet50'), busy('1', 'lint')] }),
+  answer('h200-2', { health: hot }),
   lost('l40s-1', start),
 );
 
@@ -103,7 +103,7 @@ const large = fleetOf(
   hundreds,
   queues,
   ...hundreds.map((name, n) =>
-    n % 50 === 3 ? lost(name, start) : look(name, n % 40 === 7 ? { health: hot } : {}),
+    n % 50 === 3 ? lost(name, start) : answer(name, n % 40 === 7 ? { health: hot } : {}),
   ),
 );
 const states: readonly (readonly [string, WatchState])[] = [
@@ -145,7 +145,7 @@ test('the selected host is visible wherever it is', () => {
 });
 
 test('an answer that is late is old before it fails; other hosts are not', () => {
-  const later = reported(large, look('gpu-001', { at: start + 50_000 }));
+  const later = reported(large, answer('gpu-001', { at: start + 50_000 }));
   const lines = watchLines(press(later, '/gpu-00'), size(120, 30, start + 52_000));
   expect(lines.find((line) => line.includes('gpu-000'))).toMatch(/healthy \(old\) +last answer 52 s ago/);
   expect(lines.find((line) => line.includes('gpu-001'))).not.toContain('old');

@@ -4,6 +4,7 @@ import { runWaves, type WaveTask } from '../../../../src/fleet/apply/waves.ts';
 import type { WaveLimits } from '../../../../src/fleet/inventory/fleet.ts';
 import { defaultWaves } from '../../../../src/fleet/inventory/schema/defaults.ts';
 import { parseShare } from '../../../../src/shared/base/quantities.ts';
+import type { Problem } from '../../../../src/shared/base/errors.ts';
 import type { Verdict } from '../../../../src/shared/health/verdict.ts';
 import { fleetOf, type Machine } from '../plan/wave-fleet-host.ts';
 
@@ -21,8 +22,14 @@ export async function run(
     parallel = 200,
     stop = new AbortController(),
     before,
+    canariesPassed,
     ...limits
-  }: Partial<WaveLimits> & { parallel?: number; stop?: AbortController; before?: Verdict } = {},
+  }: Partial<WaveLimits> & {
+    parallel?: number;
+    stop?: AbortController;
+    before?: Verdict;
+    canariesPassed?: (begun: readonly string[]) => Problem | undefined;
+  } = {},
 ) {
   const events: FleetEvent[] = [];
   const begun: string[] = [];
@@ -44,7 +51,11 @@ export async function run(
   }));
   const outcomes = await runWaves(
     tasks,
-    { fleet: fleetOf(machines), limits: { ...defaultWaves, ...limits } },
+    {
+      fleet: fleetOf(machines),
+      limits: { ...defaultWaves, ...limits },
+      ...(canariesPassed && { canariesPassed: () => canariesPassed([...begun]) }),
+    },
     {
       emit: (event) => events.push(event),
       signal: stop.signal,

@@ -107,3 +107,11 @@ it.each<[string, WorkLeft, boolean, boolean, AgentsAfter['agents']]>([
 ])('%s', (_, workLeft, begun, interrupted, agents) => {
   expect(agentsAfter({ workLeft, begun, interrupted }).agents).toBe(agents);
 });
+
+it('keeps the agents drained after a failed change that cannot be undone, if one was begun', () => {
+  const end = { workLeft: noWorkLeft, interrupted: false, staysDrained: true } as const;
+  expect([true, false].map((begun) => agentsAfter({ ...end, begun }).agents)).toEqual([
+    'keep-drained',
+    'enable',
+  ]);
+});

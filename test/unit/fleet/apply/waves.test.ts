@@ -46,6 +46,27 @@ describe('100 hosts', () => {
     });
   });
 
+  it('report once that all canaries passed, before any other host is begun', async () => {
+    const calls: (readonly string[])[] = [];
+    const canariesPassed = (begun: readonly string[]) => {
+      calls.push(begun);
+      return undefined;
+    };
+    const { outcomes } = await run(fleet, well, { canariesPassed });
+    expect(calls).toEqual([['hopper-00', 'ada-00']]);
+    expect(notBegun(outcomes)).toEqual([]);
+  });
+
+  it('are not begun where the report of the canaries has a problem, or where one failed', async () => {
+    const problem = { code: 'upgrade.inventory', what: 'lab.yaml cannot be written' } as const;
+    const { begun, outcomes } = await run(fleet, well, { canariesPassed: () => problem });
+    expect(begun).toEqual(['hopper-00', 'ada-00']);
+    expect(outcomes[1]?.problem?.what).toBe('not begun because lab.yaml cannot be written');
+    const calls: unknown[] = [];
+    await run(fleet, () => ({ verdict: broken }), { canariesPassed: () => void calls.push(1) });
+    expect(calls).toEqual([]);
+  });
+
   it('are not begun after the first failure in a later wave; the others of its wave finish', async () => {
     const { outcomes, begun } = await run(fleet, (host) => ({
       verdict: host === 'hopper-07' ? broken : healthy,

@@ -123,7 +123,11 @@ interface Given {
   readonly refused?: boolean;
 }
 
-function found(given: Readonly<Record<string, Given>>, unprovable: Found['unprovable'] = () => undefined) {
+function found(
+  given: Readonly<Record<string, Given>>,
+  unprovable: Found['unprovable'] = () => undefined,
+  more: Pick<Found, 'everyChange'> = {},
+) {
   const all = Object.entries(given).map(([name, each]) => {
     const host = desiredOf({ name, ...each.spec }).host;
     const facts = each.facts ?? served(atWork);
@@ -137,6 +141,7 @@ function found(given: Readonly<Record<string, Given>>, unprovable: Found['unprov
     unread: all.filter(({ unread }) => unread === true).map(({ host }) => host.name),
     unprovable,
     command: 'provision',
+    ...more,
   });
 }
 const pendingIn = (given: Readonly<Record<string, Given>>) => found(given).pending.map(({ host }) => host);
@@ -156,6 +161,17 @@ describe('the fleet of a run', () => {
         refused: { refused: true },
       }),
     ).toEqual(['driver', 'docker', 'perhaps']);
+  });
+
+  it('has every host with changes as pending, drained or not, where the run says so', () => {
+    const given = {
+      config: { changes: [change('config', { step: 'manager' })] },
+      drained: { facts: served({ slots: slots('drained') }) },
+      unchanged: { changes: [] },
+      refused: { refused: true },
+    };
+    const { pending } = found(given, () => undefined, { everyChange: true });
+    expect(pending.map(({ host }) => host)).toEqual(['config', 'drained']);
   });
 
   it('puts hosts that an interrupted run left drained first, and proves those without changes', () => {

@@ -265,11 +265,12 @@ describe('every request of our own client', () => {
     managedPools: calls.managedPools(),
     resourceUsage: calls.resourceUsage(),
     resourceLimits: calls.resourceLimits(),
+    newestAgent: calls.newestAgent('linux-x64'),
   } satisfies Record<keyof typeof calls, unknown>;
 
   /** The contract does not have these resources. */
   const unpublished =
-    /\/jobrequests|\/usercapabilities$|\/resource(?:usage|limits)$|\/runs(?:\/|$)|\/build\//u;
+    /\/packages\/agent$|\/jobrequests|\/usercapabilities$|\/resource(?:usage|limits)$|\/runs(?:\/|$)|\/build\//u;
 
   test.each(Object.entries(made).filter(([, { path }]) => !unpublished.test(path)))('%s', (_, each) => {
     const operation = operationOf(each.method, each.path);

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { negotiate } from '../../../../practice/azure/discovery/api-version.ts';
 import { locationOf } from '../../../../practice/azure/discovery/locations.ts';
 import { factTables, lines, samples, withAzureTables, type Line } from '../../../../scripts/azure-page.ts';
+import { createAgentReleases } from '../../../../src/shared/azure/agent-releases.ts';
 import { createAzureClient } from '../../../../src/shared/azure/create-client.ts';
 import { createBuilds } from '../../../../src/shared/azure/builds.ts';
 import { createTokenPermissions } from '../../../../src/shared/azure/token-permissions.ts';
@@ -43,6 +44,7 @@ function recorded() {
     client: {
       ...createAzureClient(options),
       ...createTokenPermissions(options),
+      ...createAgentReleases(options),
       ...createTestPipeline(options),
       ...createBuilds(options),
     },
@@ -143,6 +145,12 @@ const cases: readonly (readonly [(client: Client) => Promise<unknown>, string, s
     'GET _apis/distributedtask/resourcelimits',
     '7.1-preview.1',
     'preview only, 5.0 to 7.2',
+  ],
+  [
+    (it) => it.newest('x64'),
+    'GET _apis/distributedtask/packages/agent?platform=linux-x64&$top=1',
+    '7.1',
+    'released, 1.0 to 7.2',
   ],
   [
     (it) => it.isQueueAuthorized('PROJECT', 1),
