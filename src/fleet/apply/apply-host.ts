@@ -51,7 +51,7 @@ export interface ApplyHostOptions {
   readonly proof?: Proof;
   /** The changes remove the manager: once they have begun, agents cannot be enabled again. */
   readonly removes?: true;
-  /** After a failed change the agents stay drained, even where the GPUs work: what is there is not what was asked for. */
+  /** If the changes fail, or the host afterwards, its agents stay drained, even where the GPUs work: nothing is undone. */
   readonly staysDrained?: true;
 }
 
@@ -119,7 +119,8 @@ export async function applyHost(
     if (drained === undefined || removes) return outcome;
     const toEnable = drained;
     drained = undefined;
-    if (proof !== undefined) return { ...outcome, verdict: await proveDrained(name, toEnable, proof) };
+    if (proof !== undefined)
+      return { ...outcome, verdict: await proveDrained(name, toEnable, proof, staysDrained) };
     await toEnable.enableAgents();
     return outcome;
   } catch (error) {

@@ -160,8 +160,16 @@ export function probeOnly({ probe }: Proof): Proof {
   return { probe, prove };
 }
 
-/** Proves a host after its changes. If the probe fails, the agents stay drained, and the verdict says so. */
-export async function proveDrained(host: string, drained: Drained, proof: Proof): Promise<Verdict> {
+/**
+ * Proves a host after its changes. If the probe fails, the agents stay drained, and the verdict says so. `staysDrained`: also if the
+ * host fails after its agents were enabled.
+ */
+export async function proveDrained(
+  host: string,
+  drained: Drained,
+  proof: Proof,
+  staysDrained = false,
+): Promise<Verdict> {
   let enabled = false;
   const enableAgents = async () => {
     enabled = true;
@@ -169,7 +177,8 @@ export async function proveDrained(host: string, drained: Drained, proof: Proof)
   };
   try {
     const verdict = await proof.prove(enableAgents);
-    return enabled ? verdict : await keepDrained(host, drained, verdict);
+    const isLeft = enabled && (works(verdict) || !staysDrained);
+    return isLeft ? verdict : await keepDrained(host, drained, verdict);
   } catch (error) {
     if (!enabled) await drained.keep('it is not proven');
     throw error;

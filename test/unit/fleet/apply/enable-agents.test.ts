@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { applyHost, finishHost } from '../../../../src/fleet/apply/apply-host.ts';
+import type { Proof } from '../../../../src/fleet/apply/drain.ts';
 import { merge } from '../../../support/host.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
 import { change } from '../plan/changes.ts';
@@ -32,6 +33,37 @@ describe('agents that were drained for a change', () => {
       'POST /v1/drain {"owner":"ann@laptop","run":"run-1","command":"provision","reason":"do reboot; still drained: no GPU is seen"}',
     );
     expect(notes(fake)).toEqual(['its agents stay drained: no GPU is seen']);
+  });
+
+  it('are drained again where nothing is undone, if the host fails after they were enabled', async () => {
+    const late: Proof = {
+      probe: () => Promise.resolve(healthy),
+      prove: async (enableAgents) => {
+        await enableAgents();
+        return { state: 'failed', cause: 'agent h200-1-0 is offline', next: 'look' };
+      },
+    };
+    for (const [staysDrained, last] of [
+      [{ staysDrained: true }, 'drain'],
+      [{}, 'undrain'],
+    ] as const) {
+      const fake = await host([restart]);
+      await applyHost(fake.survey(), fake.tools(), { exactFacts: false, proof: late, ...staysDrained });
+      expect(done(fake).findLast((line) => line.endsWith('drain'))).toBe(last);
+    }
+  });
+
+  it('stay drained after a failed change where nothing is undone, even if the GPUs work', async () => {
+    const fake = await host([restart]);
+    fake.onRun = () => ({ code: 1, tail: 'no space left' });
+    const proof: Proof = {
+      probe: () => Promise.resolve(healthy),
+      prove: () => Promise.resolve(healthy),
+    };
+    const options = { exactFacts: false, proof, staysDrained: true } as const;
+    expect(await applyHost(fake.survey(), fake.tools(), options)).toMatchObject({ state: 'failed' });
+    expect(done(fake)).not.toContain('undrain');
+    expect(notes(fake).at(-1)).toBe('its agents stay drained: a change failed and cannot be undone');
   });
 
   it('stay drained where it is unknown whether a change of the interrupted run still runs', async () => {
