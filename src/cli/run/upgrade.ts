@@ -81,7 +81,10 @@ export async function upgradeHosts(
   );
   const others = opened.hosts.filter((host) => !managed.includes(host));
   if (others.length > 0 && !input.options.flag('json'))
-    say(context.stderr, `left alone by the inventory: ${foldNames(others.map(({ name }) => name))}\n`);
+    say(
+      context.stderr,
+      `not upgraded, because the inventory leaves this part alone: ${foldNames(others.map(({ name }) => name))}\n`,
+    );
   const inventory = openInventory(context, input, opened, { targets, managed, goal });
   const names = new Set(managed.map(({ name }) => name));
   const upgraded = targets.reduce(

@@ -221,7 +221,7 @@ describe('without success', () => {
     const { result, written } = await upgrade();
     expect(result.exitCode).toBe(0);
     expect(begun()).toEqual(['gpu1', 'gpu2']);
-    expect(written.stderr).toContain('left alone by the inventory: gpu3');
+    expect(written.stderr).toContain('not upgraded, because the inventory leaves this part alone: gpu3');
   });
 
   test('--dry-run changes nothing', async () => {
