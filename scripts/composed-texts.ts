@@ -52,7 +52,6 @@ export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
   'manager.old-view': ['the manager’s last … is … old', 'the manager has no … yet'],
   'agents.left-drained': ['whole host …; interrupted'],
   'agents.idle': ['… is still starting'],
-  'agents.older-job': ['running a job from before the last change: …'],
   'agents.quarantined': ['quarantined'],
   'agents.starting': ['… is still starting'],
   'agents.stopping': ['… is still being stopped'],

@@ -5,7 +5,7 @@ import { gpuRules, type Rule } from '../src/shared/health/gpu-rules.ts';
 export function findingsPage(): string {
   const sections = [findings, ...codeTables].flatMap(({ title, entries }) => {
     const rows = Object.entries(entries).flatMap(([code, [cause, fix, finding]]) => {
-      if (finding === undefined) return [];
+      if (finding?.title === undefined) return [];
       const { title: name, severity = 'fail', when = cause, dependsOn = [], lastsForS } = finding;
       const fails = failsAfter(code);
       const behind = dependsOn.map((other) => `\`${other}\``).join(', ');

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, usageError, whyNot } from '../../shared/base/errors.ts';
 import type { GpuReport } from '../../shared/health/smi-report.ts';
-import { divide } from '../../shared/health/visible.ts';
+import { divide } from '../../shared/health/findings.ts';
 import type { CommandInput } from '../command.ts';
 import { diagnose, type Diagnosis } from '../diagnose/saved.ts';
 import { type Paint, painter } from '../render/color.ts';

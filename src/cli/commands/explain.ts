@@ -46,7 +46,8 @@ export function explain(code: string): Explained | undefined {
       subject: title,
       cause,
       fix,
-      finding: finding === undefined ? null : { title: finding.title, severity: finding.severity ?? 'fail' },
+      finding:
+        finding?.title === undefined ? null : { title: finding.title, severity: finding.severity ?? 'fail' },
     };
   }
   return undefined;

@@ -8,6 +8,7 @@ import { type Checkup, checkGpu, conclude, examine, uuidOf } from '../../shared/
 import { ambiguous, explainSmiFailure } from '../../shared/health/smi-failure.ts';
 import { checkKernelEvents } from '../../shared/health/kernel-events.ts';
 import type { SmiReport } from '../../shared/health/smi-report.ts';
+import { finding } from '../../shared/health/findings.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import { checkXids, type XidEvent, xidKey } from '../../shared/health/xid.ts';
 import { KernelLog, type KernelLogReading } from './kernel-log.ts';
@@ -193,14 +194,7 @@ function unreadLines({ unread }: KernelLogReading): string | undefined {
 
 function incomplete(what: string | undefined): readonly Finding[] {
   if (what === undefined) return [];
-  return [
-    {
-      code: 'diagnose.incomplete',
-      severity: 'warn',
-      what,
-      next: 'save the kernel log with plain `dmesg` or `journalctl -k -b`, and the GPUs with `nvidia-smi -q -x`',
-    },
-  ];
+  return [finding('diagnose.incomplete', what)];
 }
 
 const separator = /^_{40,}$/;

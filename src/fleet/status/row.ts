@@ -10,7 +10,7 @@ import { agentName, poolOfSlot, slotNames } from '../../shared/contract/slots.ts
 import type { ManagerStatus, SlotStatus } from '../../shared/contract/status.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
 import type { Finding, Verdict } from '../../shared/health/verdict.ts';
-import type { HiddenFinding } from '../../shared/health/visible.ts';
+import { finding, type HiddenFinding } from '../../shared/health/findings.ts';
 import type { ApplyTools } from '../apply/apply-tools.ts';
 import type { GatheredFacts, UnknownFact } from '../facts/facts.ts';
 import {
@@ -177,7 +177,7 @@ function notProbed({ facts, isProbeSkipped = false }: Observation): readonly Fin
   if (unread.length === 0) return [];
   const names = unread.map(({ fact }) => fact).join(', ');
   const what = `not probed: ${names} ${unread.length === 1 ? 'was' : 'were'} not read`;
-  return [{ code: 'probe.skipped', severity: 'info', what, next: unreadNext(unread) }];
+  return [finding('probe.skipped', what, { next: unreadNext(unread) })];
 }
 
 /** Tells whether the facts say that the host has no manager: nothing runs and nothing is drained there. */

@@ -1,6 +1,7 @@
 import type { AgentsIn } from './host-view.ts';
 import { judgeSlot, type SlotVerdict } from './slot.ts';
 import type { ManagerStatus } from '../../shared/contract/status.ts';
+import { finding } from '../../shared/health/findings.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 
 /** A problem that may end without a fix. */
@@ -45,7 +46,7 @@ export function agentsVerdict(
     findings: [
       ...troubles(judged),
       ...unreported(judged, status.version),
-      ...(note === undefined ? [] : [olderJobs(note)]),
+      ...(note === undefined ? [] : [finding('agents.older-job', note)]),
     ],
     waiting: judged.flatMap(({ agent, verdict }) =>
       verdict.kind === 'trouble' && verdict.temporary
@@ -76,24 +77,8 @@ function troubles(judged: readonly Judged[]): readonly Finding[] {
 function unreported(judged: readonly Judged[], version: string): readonly Finding[] {
   const names = judged.filter(({ verdict }) => verdict.kind === 'unreported').map(({ agent }) => agent);
   if (names.length === 0) return [];
-  return [
-    {
-      code: 'agents.untold',
-      agents: names,
-      severity: 'warn',
-      what: `${names.join(', ')}: unknown whether the current configuration is in effect: the manager (${version}) does not report the configuration of its agents`,
-      next: 'run `azp-fleet provision`, which updates the manager to the version of this program',
-    },
-  ];
-}
-
-function olderJobs(what: string): Finding {
-  return {
-    code: 'agents.older-job',
-    severity: 'info',
-    what,
-    next: 'no action needed: their next agents use the current configuration',
-  };
+  const what = `${names.join(', ')}: unknown whether the current configuration is in effect: the manager (${version}) does not report the configuration of its agents`;
+  return [finding('agents.untold', what, { agents: names })];
 }
 
 /** Returns the text with the agents' names before it, unless it has the name of the only agent. Pure. */

@@ -1,51 +1,10 @@
-/** Causes in a manager's report that only a user can fix: waiting does not help. */
-const permanent: ReadonlySet<string> = new Set([
-  'agent.name-held',
-  'agent.no-digest',
-  'agent.not-configured',
-  'agent.other-archive',
-  'agent.unreadable',
-  'azure.auth',
-  'azure.certificate',
-  'azure.deactivated',
-  'azure.permission',
-  'azure.server-too-old',
-  'dataset.unusable',
-  'disk.full',
-  'engine.cuda-too-new',
-  'engine.no-gpu-driver',
-  'fence.network',
-  'fence.open',
-  'gpu.missing',
-  'host-mode.folder-closed',
-  'host-mode.libraries',
-  'host-mode.no-user',
-  'image.outdated',
-  'image.rejected',
-  'pool.missing',
-]);
-
-/** The server has a session that no agent polls: jobs assigned to the agent wait for the session's end. */
-const conflicts: ReadonlySet<string> = new Set(['agent.session-conflict', 'agent.session-left']);
-
-/** States that every start passes through within seconds. */
-const startup: ReadonlySet<string> = new Set([
-  'container.gone',
-  'fence.unknown',
-  'health.unknown',
-  'image.not-ready',
-  'pool.unknown',
-  'slot.container-exists',
-  'slot.gone',
-]);
+import { entryOf } from '../../shared/base/codes/tables.ts';
 
 type CauseKind = 'permanent' | 'conflict' | 'startup' | 'other';
 
-/** Classifies a cause by how it ends. Absent: no problem. Pure. */
+/** Classifies a cause by how it ends, as its entry declares. Absent: no problem. Pure. */
 export function kindOf(code: string | undefined): CauseKind {
-  if (code === undefined || startup.has(code)) return 'startup';
-  if (permanent.has(code)) return 'permanent';
-  return conflicts.has(code) ? 'conflict' : 'other';
+  return code === undefined ? 'startup' : (entryOf(code)?.[2]?.kind ?? 'other');
 }
 
 /** Milliseconds before a missing agent is reported. Between two jobs an agent is away for about ten seconds. */

@@ -1,6 +1,5 @@
 import type { Facts, GatheredFacts } from '../facts/facts.ts';
 import { reading, statusOf, unreadLine, unreadNext } from '../facts/unread.ts';
-import type { Code } from '../../shared/base/codes/code.ts';
 import { valueOf } from '../../shared/base/reading.ts';
 import {
   type Drain,
@@ -11,6 +10,7 @@ import {
   resumeText,
 } from '../../shared/contract/drain.ts';
 import { changeUnit } from '../../shared/contract/paths.ts';
+import { finding } from '../../shared/health/findings.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 
 const provision = 'run `azp-fleet provision`';
@@ -19,12 +19,11 @@ const provision = 'run `azp-fleet provision`';
 export function hostFindings(facts: GatheredFacts): readonly Finding[] {
   const manager = valueOf(reading(facts, 'manager'))?.manager;
   if (manager !== undefined && manager.current === undefined) {
-    return [fail('host.not-provisioned', 'the host is not provisioned: it has no manager', provision)];
+    return [finding('host.not-provisioned', 'the host is not provisioned: it has no manager')];
   }
   const findings = [...stackFindings(facts)];
   if (manager !== undefined && manager.unitActive !== 'active' && manager.unitActive !== 'activating') {
-    const next = 'check `journalctl -u azp-fleet-manager` on the host';
-    findings.push(fail('manager.down', `the manager is ${manager.unitActive ?? 'not running'}`, next));
+    findings.push(finding('manager.down', `the manager is ${manager.unitActive ?? 'not running'}`));
   }
   return findings;
 }
@@ -35,22 +34,18 @@ export function stackFindings(facts: GatheredFacts): readonly Finding[] {
   const driven = valueOf(reading(facts, 'gpus', 'driver'));
   if (driven !== undefined && driven.gpus.length > 0 && driven.driver.loaded === undefined) {
     findings.push(
-      fail(
-        'driver.not-loaded',
-        `the NVIDIA kernel module is ${moduleState(facts)}`,
-        `${provision}; see \`dkms status\` on the host`,
-      ),
+      finding('driver.not-loaded', `the NVIDIA kernel module is ${moduleState(facts)}`, {
+        next: `${provision}; see \`dkms status\` on the host`,
+      }),
     );
   }
   findings.push(...fabricFindings(facts));
   if (valueOf(reading(facts, 'docker'))?.docker.active === false) {
-    findings.push(
-      fail('docker.down', 'the Docker Engine is not running', 'check `systemctl status docker` on the host'),
-    );
+    findings.push(finding('docker.down', 'the Docker Engine is not running'));
   }
   const served = valueOf(reading(facts, 'gpus', 'toolkit'));
   if (served !== undefined && served.gpus.length > 0 && lacksToolkit(served)) {
-    findings.push(fail('toolkit.missing', 'nvidia-container-toolkit is not installed', provision));
+    findings.push(finding('toolkit.missing', 'nvidia-container-toolkit is not installed'));
   }
   return findings;
 }
@@ -65,12 +60,10 @@ function fabricFindings(facts: GatheredFacts): readonly Finding[] {
   const active = driver.services.find(({ unit }) => unit === 'nvidia-fabricmanager.service')?.active;
   if (['active', 'activating', 'reloading'].includes(active ?? '')) return [];
   return [
-    fail(
+    finding(
       'driver.fabric-manager',
       `the fabric manager of the NVSwitches is ${active ?? 'not installed'}: CUDA fails with error 802`,
-      active === undefined
-        ? provision
-        : `${provision}; if it stays so, check \`systemctl status nvidia-fabricmanager\` on the host`,
+      active === undefined ? { next: provision } : {},
     ),
   ];
 }
@@ -88,20 +81,14 @@ export function clockFindings({ time }: GatheredFacts, readAt: number | undefine
   const aheadMs = time - readAt;
   if (aheadMs <= 5 * minuteMs && aheadMs >= -5 * minuteMs - longestReadMs) return [];
   const minutes = Math.round(Math.abs(aheadMs) / minuteMs);
-  return [
-    {
-      code: 'host.clock-off',
-      severity: 'info',
-      what: `its clock is ${minutes} min ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine’s`,
-      next: 'compare both with the time (`date -u`), and synchronize the wrong one (`timedatectl set-ntp true`); Azure DevOps refuses agents whose clock is off by 5 min',
-    },
-  ];
+  const what = `its clock is ${minutes} min ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine’s`;
+  return [finding('host.clock-off', what)];
 }
 
 /** Reports facts that could not be read. Pure. */
 export function unreadFindings({ unknown }: GatheredFacts): readonly Finding[] {
   if (unknown.length === 0) return [];
-  return [fail('facts.incomplete', unreadLine(unknown), unreadNext(unknown))];
+  return [finding('facts.incomplete', unreadLine(unknown), { next: unreadNext(unknown) })];
 }
 
 /** Names the GPUs and the driver that azp-fleet leaves alone: those of virtual machines, and of NVIDIA's vGPU software. Pure. */
@@ -111,19 +98,11 @@ export function virtualFindings(facts: GatheredFacts): readonly Finding[] {
   const addresses = passedThrough.map(({ address }) => address).join(', ');
   const findings: Finding[] = [];
   if (passedThrough.length > 0)
-    findings.push({
-      code: 'host.passed-through',
-      severity: 'info',
-      what: `reserved for virtual machines (vfio-pci): ${addresses}`,
-      next: 'unbind them from vfio-pci if agents shall use them',
-    });
+    findings.push(finding('host.passed-through', `reserved for virtual machines (vfio-pci): ${addresses}`));
   if (vgpu !== undefined)
-    findings.push({
-      code: 'host.vgpu',
-      severity: 'info',
-      what: `the host uses NVIDIA vGPU (${vgpu}): azp-fleet does not replace its driver`,
-      next: 'upgrade the driver with the vGPU software of the hypervisor',
-    });
+    findings.push(
+      finding('host.vgpu', `the host uses NVIDIA vGPU (${vgpu}): azp-fleet does not replace its driver`),
+    );
   return findings;
 }
 
@@ -135,10 +114,6 @@ function moduleState(facts: GatheredFacts): string {
 
 function lacksToolkit({ toolkit }: Pick<Facts, 'toolkit'>): boolean {
   return toolkit.version === undefined && !toolkit.unpackaged;
-}
-
-function fail(code: Code, what: string, next: string): Finding {
-  return { code, severity: 'fail', what, next };
 }
 
 /** Seconds after a boot in which the run that rebooted the host may not have reconnected: services take that long to start. */
@@ -166,7 +141,7 @@ function mayReconnect({ at }: Drain, { time, uptimeS }: GatheredFacts): boolean 
 }
 
 function held(left: Drain, more: string, next: string): Finding {
-  return { code: 'agents.held-by-run', severity: 'warn', what: `${drainLine(left)}${more}`, next };
+  return finding('agents.held-by-run', `${drainLine(left)}${more}`, { next });
 }
 
 function atWork({ who, command, since }: NonNullable<Facts['hostLock']>): string {
@@ -181,10 +156,7 @@ function interrupted(left: Drain, facts: GatheredFacts, host: string): Finding {
   const as = unit === undefined || left.reason.includes(unit) ? '' : ` as ${unit}`;
   const also = change === undefined ? '' : `, and its "${change.title}" still runs${as}`;
   const first = change === undefined ? '' : 'waits for that, ';
-  return {
-    code: 'agents.left-drained',
-    severity: 'warn',
-    what: `${drainLine(left)}; interrupted${also}`,
+  return finding('agents.left-drained', `${drainLine(left)}; interrupted${also}`, {
     next: resumeText(left, host, first),
-  };
+  });
 }

@@ -20,7 +20,7 @@ import { Capabilities } from '../../shared/contract/paths.ts';
 import { imageOverall, type ManagerStatus } from '../../shared/contract/status.ts';
 import { conclude } from '../../shared/health/checkup.ts';
 import type { Finding, Trouble, Verdict } from '../../shared/health/verdict.ts';
-import { divide, type HiddenFinding } from '../../shared/health/visible.ts';
+import { divide, type HiddenFinding } from '../../shared/health/findings.ts';
 
 export interface Judgement {
   readonly verdict: Verdict;

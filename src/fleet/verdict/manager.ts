@@ -1,4 +1,4 @@
-import { type Code, foreignCode } from '../../shared/base/codes/code.ts';
+import { foreignCode } from '../../shared/base/codes/code.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { valueOf } from '../../shared/base/reading.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
@@ -8,6 +8,7 @@ import type { GatheredFacts } from '../facts/facts.ts';
 import { reading, releaseSeen, statusOf } from '../facts/unread.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
 import { isOfKernelLog } from '../../shared/health/kernel-events.ts';
+import { finding } from '../../shared/health/findings.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import type { Waiting } from './agents.ts';
 import { kindOf } from './causes.ts';
@@ -34,10 +35,9 @@ export function managerFindings(
   return [
     ...otherRelease,
     ...(isBehind(status, facts) ? [behind] : []),
-    ...status.problems.map(({ code, what, next, since }) => ({
-      ...fail(foreignCode(code), what, next),
-      ...defined({ since }),
-    })),
+    ...status.problems.map(({ code, what, next, since }) =>
+      finding(foreignCode(code), what, { severity: 'fail', next, ...defined({ since }) }),
+    ),
     ...(status.slots.length === 0 ? [noSlots] : []),
     ...status.images.flatMap((image, _, all) => imageFindings(image, all.length > 1)),
     ...(probe === undefined ? health : [...probe.findings, ...health.filter(isBesideProbe)]),
@@ -72,7 +72,7 @@ function releaseFindings(release: Release, status: ManagerStatus | undefined): r
   const gap = releaseGap(undefined, release);
   if (gap === undefined) return [];
   const { what, next } = gap;
-  return [{ code: 'manager.release', severity: status === undefined ? 'fail' : 'warn', what, next }];
+  return [finding('manager.release', what, { severity: status === undefined ? 'fail' : 'warn', next })];
 }
 
 const who = 'the manager';
@@ -83,17 +83,12 @@ function isBehind({ configHash }: ManagerStatus, facts: GatheredFacts): boolean 
   return written !== undefined && written !== configHash;
 }
 
-const behind = fail(
+const behind = finding(
   'manager.older-config',
   'the manager runs with the configuration before the last change',
-  'run `azp-fleet provision`, which restarts it; jobs keep running',
 );
 
-const noSlots = fail(
-  'agents.none',
-  'the manager has no slots, so no agent of this host takes jobs',
-  'check its GPUs with `azp-fleet status --probe`, or list `agents:` in the inventory',
-);
+const noSlots = finding('agents.none', 'the manager has no slots, so no agent of this host takes jobs');
 
 function silent(status: ManagerStatus | undefined, now: number): Finding {
   const ageMs = status === undefined ? undefined : now - Date.parse(status.at);
@@ -103,11 +98,7 @@ function silent(status: ManagerStatus | undefined, now: number): Finding {
       : Number.isNaN(ageMs)
         ? 'the manager’s last report has no valid time'
         : `the manager’s last report is ${ageText(Math.abs(ageMs) / 1000)} ${ageMs < 0 ? 'in the future' : 'old'}`;
-  return fail(
-    'manager.silent',
-    what,
-    'check `systemctl status azp-fleet-manager` on the host, or check now with --probe',
-  );
+  return finding('manager.silent', what);
 }
 
 /** `named`: the host has several images, so findings name theirs. */
@@ -118,13 +109,9 @@ function imageFindings(image: ImageStatus, named: boolean): readonly Finding[] {
   if (state === 'failed') {
     const next = 'check `azp-fleet image which HOST` and `journalctl -u azp-fleet-manager` on the host';
     const rest = digest === undefined ? '' : '; agents continue with the previous one';
-    return [fail('image.failed', `${which} failed: ${cause ?? 'no reason given'}${rest}`, next)];
+    return [finding('image.failed', `${which} failed: ${cause ?? 'no reason given'}${rest}`, { next })];
   }
   const doing = { missing: 'is missing', pulling: 'is being pulled', building: 'is being built' }[state];
   const what = `${which} ${doing}${progress === undefined ? '' : ` (${progress})`}`;
-  return [{ code: 'image.not-ready', severity: 'warn', what, next: 'wait for it' }];
-}
-
-function fail(code: Code, what: string, next: string): Finding {
-  return { code, severity: 'fail', what, next };
+  return [finding('image.not-ready', what)];
 }

@@ -1,5 +1,6 @@
 import { valueOf } from '../../shared/base/reading.ts';
 import type { Code } from '../../shared/base/codes/code.ts';
+import { finding } from '../../shared/health/findings.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import { reading, statusOf } from '../facts/unread.ts';
 import type { HostView } from './host-view.ts';
@@ -72,24 +73,20 @@ export function ageText(seconds: number): string {
   return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`;
 }
 
-const names: Readonly<Record<Exclude<Source, 'facts' | 'report'>, readonly [Code, string, string]>> = {
-  gpus: ['health.old', 'GPU check', 'check that nvidia-smi answers on the host, or check now with --probe'],
-  connection: [
-    'manager.old-view',
-    'test of the connection to Azure DevOps',
-    'check `journalctl -u azp-fleet-manager` on the host',
-  ],
-  pool: ['manager.old-view', 'view of the pool', 'check `journalctl -u azp-fleet-manager` on the host'],
+const names: Readonly<Record<Exclude<Source, 'facts' | 'report'>, readonly [Code, string]>> = {
+  gpus: ['health.old', 'GPU check'],
+  connection: ['manager.old-view', 'test of the connection to Azure DevOps'],
+  pool: ['manager.old-view', 'view of the pool'],
 };
 
 /** Returns the finding on a source of the manager that is too old. Pure. */
 export function oldSource({ source, ageMs }: SourceAge): readonly Finding[] {
   if (source === 'facts' || source === 'report') return [];
-  const [code, name, next] = names[source];
+  const [code, name] = names[source];
   const what = Number.isFinite(ageMs)
     ? `the manager’s last ${name} is ${ageText(Math.abs(ageMs) / 1000)} ${ageMs < 0 ? 'in the future' : 'old'}`
     : `the manager has no ${name} yet`;
-  return [{ code, severity: 'fail', what, next }];
+  return [finding(code, what)];
 }
 
 /** Returns the finding if the GPU check finds GPUs that the facts lack, with both statements and their ages. Pure. */
@@ -114,12 +111,6 @@ export function disagreement(
   const { ageS } = oldestOf(ages.filter(({ source }) => source === 'gpus')) ?? {};
   const check = probe === undefined ? 'the manager’s GPU check' : 'the probe';
   const age = ageS === undefined ? 'of unknown age' : `${ageText(ageS)} old`;
-  return [
-    {
-      code: 'host.sources-disagree',
-      severity: 'warn',
-      what: `the facts (0 s old) show ${missing.join(' and ')}, and ${check} (${age}) lists ${listed} ${listed === 1 ? 'GPU' : 'GPUs'} and is ${state}`,
-      next: 'run `nvidia-smi` and `lspci -d 10de:` on the host, then check again with --probe',
-    },
-  ];
+  const what = `the facts (0 s old) show ${missing.join(' and ')}, and ${check} (${age}) lists ${listed} ${listed === 1 ? 'GPU' : 'GPUs'} and is ${state}`;
+  return [finding('host.sources-disagree', what)];
 }

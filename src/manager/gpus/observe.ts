@@ -6,7 +6,7 @@ import { askSmi, type SmiRun } from '../../shared/health/smi-run.ts';
 import type { CommandResult, RunCommand } from '../machine/command.ts';
 import { type Clock, timestamp, unscaled } from '../../shared/base/clock.ts';
 import { type Checkup, conclude, examine, examineWithoutGpus } from '../../shared/health/checkup.ts';
-import type { Finding } from '../../shared/health/verdict.ts';
+import { finding } from '../../shared/health/findings.ts';
 import type { KernelEvent } from '../../shared/health/kernel-events.ts';
 import { isFatal, readXids, type XidEvent } from '../../shared/health/xid.ts';
 import { eventsSinceBoot, type XidMemory, xidsSinceBoot } from './remembered.ts';
@@ -165,7 +165,7 @@ export async function checkHost(options: {
   return {
     pci,
     ignored,
-    checkup: conclude([...checkup.findings, noKernelLog], checkup.report),
+    checkup: conclude([...checkup.findings, finding('host.no-kernel-log')], checkup.report),
     ...when(),
     xids,
     events,
@@ -176,13 +176,6 @@ export async function checkHost(options: {
 function whenOf(clock: Clock): Pick<HostCheck, 'at' | 'seenAt'> {
   return { at: timestamp(clock), seenAt: clock.monotonic() };
 }
-
-const noKernelLog: Finding = {
-  code: 'host.no-kernel-log',
-  severity: 'info',
-  what: 'the kernel log cannot be read, so GPU errors in it are not seen',
-  next: 'check `dmesg` on the host',
-};
 
 /** Pause before the log is followed again, real milliseconds. */
 const retryMs = 60_000;

@@ -9,6 +9,7 @@ import { gpuRules, type Rule } from '../../shared/health/gpu-rules.ts';
 import { normalizeBusId } from '../../shared/health/gpu.ts';
 import { isOfKernelLog } from '../../shared/health/kernel-events.ts';
 import { probeHost, probeName } from '../../shared/health/probe.ts';
+import { finding } from '../../shared/health/findings.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import type { GpuReport, SmiReport } from '../../shared/health/smi-report.ts';
 import type { Helpers } from '../docker/janitor.ts';
@@ -250,15 +251,9 @@ export function exclusiveShared(
   return (report?.gpus ?? []).flatMap(({ uuid, busId, computeMode }) => {
     const sharers = slots.filter(({ gpus }) => gpus.includes(uuid)).map(({ name }) => name);
     if (computeMode?.startsWith('Exclusive') !== true || sharers.length < 2) return [];
-    return [
-      {
-        code: 'gpu.compute-exclusive',
-        gpu: uuid,
-        severity: 'warn',
-        what: `slots ${sharers.join(', ')} share it, and its compute mode (${computeMode}) lets only one process use it`,
-        next: `run \`nvidia-smi -i ${busId} -c DEFAULT\`, or give each slot its own GPU`,
-      },
-    ];
+    const what = `slots ${sharers.join(', ')} share it, and its compute mode (${computeMode}) lets only one process use it`;
+    const next = `run \`nvidia-smi -i ${busId} -c DEFAULT\`, or give each slot its own GPU`;
+    return [finding('gpu.compute-exclusive', what, { gpu: uuid, next })];
   });
 }
 

@@ -1,6 +1,7 @@
 import { type GpuUse, isDriverMemory, type GpuProcess, unexplainedMiB } from './gpu-use.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
 import { shortGpu } from '../../shared/health/checkup.ts';
+import { finding } from '../../shared/health/findings.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import type { Cause } from '../model.ts';
 
@@ -69,15 +70,8 @@ export function hangingFindings(hanging: Hanging, at: number, minuteMs: number):
     .flatMap(({ on: { gpu, process } }) => {
       if (process === undefined) return [];
       const name = foreignLine(process.comm, longestName).trim();
-      return [
-        {
-          code: 'gpu.process-hangs',
-          gpu,
-          severity: 'warn',
-          what: `process ${name} (${process.pid}) of ${foreignLine(process.login, longestName)} hangs in the kernel (state D) for more than ${hangsAfterMin} min`,
-          next: 'check `journalctl -k` on the host; if it does not exit, drain the host, then run `azp-fleet reboot`',
-        },
-      ];
+      const what = `process ${name} (${process.pid}) of ${foreignLine(process.login, longestName)} hangs in the kernel (state D) for more than ${hangsAfterMin} min`;
+      return [finding('gpu.process-hangs', what, { gpu })];
     });
 }
 

@@ -7,7 +7,7 @@ import type { Where } from './smi-failure.ts';
 import type { SmiAnswer } from './smi-run.ts';
 import { aroundReport } from './smi-sections.ts';
 import type { Finding, Verdict } from './verdict.ts';
-import { divide, rank } from './visible.ts';
+import { divide, finding, rank } from './findings.ts';
 import type { GpuReport, SmiReport } from './smi-report.ts';
 import { checkXids, type XidEvent } from './xid.ts';
 
@@ -62,8 +62,8 @@ export function checkGpu(gpu: GpuReport): readonly Finding[] {
 /** Returns what CUDA reported, unless another check failed: that finding says more. */
 function ofCuda(answer: SmiAnswer, known: readonly Finding[]): readonly Finding[] {
   if (known.some(({ severity }) => severity === 'fail')) return [];
-  const finding = explainCuda(aroundReport(answer.alone ?? answer));
-  return finding === undefined ? [] : [finding];
+  const found = explainCuda(aroundReport(answer.alone ?? answer));
+  return found === undefined ? [] : [found];
 }
 
 /** Judges a host without NVIDIA GPUs: healthy, unless the inventory expects some. */
@@ -101,13 +101,9 @@ function missing(report: SmiReport, known: readonly Finding[], pci: readonly str
   const seen = new Set([...report.gpus.map(({ busId }) => busId), ...known.map(({ gpu }) => gpu)]);
   return pci
     .filter((address) => !seen.has(address))
-    .map((address) => ({
-      code: 'gpu.missing',
-      gpu: address,
-      severity: 'fail',
-      what: 'it is on the PCI bus, and nvidia-smi does not list it',
-      next: 'reboot the host; if it is still missing, check `journalctl -k | grep NVRM` and the hardware',
-    }));
+    .map((address) =>
+      finding('gpu.missing', 'it is on the PCI bus, and nvidia-smi does not list it', { gpu: address }),
+    );
 }
 
 /** Finds GPUs of one model with different firmware. */
@@ -116,27 +112,14 @@ function differing({ gpus }: SmiReport): readonly Finding[] {
   return [...models].flatMap(([name, same]) => {
     const versions = new Set(same.flatMap(({ vbios = [] }) => vbios));
     if (name === '' || versions.size < 2) return [];
-    return [
-      {
-        code: 'gpu.vbios-differs',
-        severity: 'info',
-        what: `GPUs of one model (${name}) have different VBIOS versions: ${[...versions].sort().join(', ')}`,
-        next: 'ask the vendor for one version if their speed differs',
-      },
-    ];
+    const what = `GPUs of one model (${name}) have different VBIOS versions: ${[...versions].sort().join(', ')}`;
+    return [finding('gpu.vbios-differs', what)];
   });
 }
 
 function fewer(count: number, expected: number | undefined): readonly Finding[] {
   if (expected === undefined || count >= expected) return [];
-  return [
-    {
-      code: 'gpu.count',
-      severity: 'fail',
-      what: `${count} of ${expected} GPUs found`,
-      next: 'reboot the host and check the missing cards, or correct `gpus:` in the inventory',
-    },
-  ];
+  return [finding('gpu.count', `${count} of ${expected} GPUs found`)];
 }
 
 /**
@@ -165,12 +148,12 @@ export function blocker(checkup: Checkup, gpus: readonly string[]): Finding | un
   const { report, findings } = checkup;
   if (gpus.length === 0) return undefined;
   const boards = report === undefined ? [] : gpus.map((uuid) => boardOf(report, uuid));
-  const finding = findings.find(({ severity, gpu, code }) => {
+  const found = findings.find(({ severity, gpu, code }) => {
     if (severity !== 'fail' || code === 'gpu.count') return false;
     return gpu === undefined || report === undefined || boards.includes(gpu);
   });
   const lost = gpus.find((_, index) => report !== undefined && boards[index] === undefined);
-  return finding ?? (lost === undefined ? undefined : gone(lost));
+  return found ?? (lost === undefined ? undefined : gone(lost));
 }
 
 /** Returns the UUID of the board of a GPU or MIG device. While no listing names MIG devices, a MIG device counts as present. */
@@ -184,11 +167,8 @@ function boardOf({ gpus }: SmiReport, uuid: string): string | undefined {
 }
 
 function gone(uuid: string): Finding {
-  return {
-    code: 'gpu.missing',
+  return finding('gpu.missing', `${uuid} is missing`, {
     gpu: uuid,
-    severity: 'fail',
-    what: `${uuid} is missing`,
     next: 'compare `nvidia-smi -L` on the host with the inventory; after a lost GPU, reboot the host',
-  };
+  });
 }

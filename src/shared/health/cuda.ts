@@ -1,4 +1,5 @@
 import { sh } from '../base/shell.ts';
+import { finding } from './findings.ts';
 import type { Finding } from './verdict.ts';
 
 /**
@@ -190,23 +191,26 @@ exit "$code"
 }
 
 /** Meaning of a number that cuInit returned: CUDA Driver API, `CUresult`. */
-const meanings: Readonly<Record<string, Pick<Finding, 'code' | 'what' | 'next'>>> = {
-  802: {
-    code: 'cuda.not-ready',
-    what: 'CUDA is not ready (error 802): the fabric manager has not connected the GPUs',
-    next: 'wait a minute; then check `systemctl status nvidia-fabricmanager` on the host: its version must equal the driver’s',
-  },
-  803: {
-    code: 'driver.mismatch',
-    what: 'the loaded kernel module and libcuda have different versions (CUDA error 803)',
-    next: 'reboot the host, or run `azp-fleet provision`, which reloads the modules',
-  },
-  804: {
-    code: 'cuda.failed',
-    what: 'the image contains its own libcuda, which this driver or GPU does not support (CUDA error 804)',
-    next: 'use an image for the CUDA version of the driver (`nvidia-smi` shows it), or a newer driver branch',
-  },
-};
+const meanings: ReadonlyMap<string, Finding> = new Map([
+  ['802', finding('cuda.not-ready')],
+  [
+    '803',
+    finding(
+      'driver.mismatch',
+      'the loaded kernel module and libcuda have different versions (CUDA error 803)',
+    ),
+  ],
+  [
+    '804',
+    finding(
+      'cuda.failed',
+      'the image contains its own libcuda, which this driver or GPU does not support (CUDA error 804)',
+      {
+        next: 'use an image for the CUDA version of the driver (`nvidia-smi` shows it), or a newer driver branch',
+      },
+    ),
+  ],
+]);
 
 /**
  * Returns the problem that CUDA reported in the output of `withCuda`. Undefined: CUDA works, or was not called. Pure.
@@ -214,33 +218,15 @@ const meanings: Readonly<Record<string, Pick<Finding, 'code' | 'what' | 'next'>>
 export function explainCuda(output: string): Finding | undefined {
   const [, code, said = ''] = /^azp-fleet: cuInit exit (\d{1,3}) ?(.*)$/m.exec(output) ?? [];
   if (code === undefined || (code === '0' && said === '0')) return undefined;
-  return { severity: 'fail', ...problemOf(code, said) };
-}
-
-function problemOf(
-  code: string,
-  said: string,
-): Omit<Finding, 'severity'> & Partial<Pick<Finding, 'severity'>> {
-  const next = 'check `journalctl -k | grep NVRM` on the host';
   if (code === '0' && /^\d{1,10}$/.test(said))
     return (
-      meanings[said] ?? {
-        code: 'cuda.failed',
-        what: `CUDA does not initialize in a container: cuInit returns error ${said}`,
-        next,
-      }
+      meanings.get(said) ??
+      finding('cuda.failed', `CUDA does not initialize in a container: cuInit returns error ${said}`)
     );
   // Cold GPUs take long; a GPU that hangs in the kernel is found by the deadline of the container.
   if (code === '124' || code === '137')
-    return {
-      code: 'cuda.failed',
+    return finding('cuda.failed', 'CUDA does not initialize in a container within 20 s', {
       severity: 'warn',
-      what: 'CUDA does not initialize in a container within 20 s',
-      next,
-    };
-  return {
-    code: 'container.no-libcuda',
-    what: 'containers have no usable libcuda.so.1: CUDA programs do not start',
-    next: 'check libcuda.so.1 on the host (`ldconfig -p`), then run `systemctl restart nvidia-cdi-refresh.service`',
-  };
+    });
+  return finding('container.no-libcuda');
 }

@@ -1,5 +1,7 @@
 import { foreignLine } from '../base/foreign-text.ts';
+import { findingEntry } from '../base/codes/tables.ts';
 import { defined } from '../base/objects.ts';
+import { finding } from './findings.ts';
 import { normalizeBusId } from './gpu.ts';
 import type { SmiReport } from './smi-report.ts';
 import type { Finding } from './verdict.ts';
@@ -83,55 +85,25 @@ export function readKernelEvent(message: string): KernelEvent | undefined {
   return undefined;
 }
 
-interface Meaning {
-  readonly severity: Finding['severity'];
-  readonly what: (event: KernelEvent) => string;
-  readonly next: string;
-}
-
-const repaired = 'afterwards: azp-fleet repaired HOST';
-
-const meanings: Readonly<Record<KernelCode, Meaning>> = {
-  'gpu.init-failed': {
-    severity: 'fail',
-    what: ({ text }) => `the driver could not initialize it ${text}`.trim(),
-    next: 'reboot the host; if the fault returns, check that the driver supports the card, then its power and seating',
-  },
-  'nvswitch.sxid-fatal': {
-    severity: 'fail',
-    what: ({ on, text }) => `NVSwitch ${on} reported SXid ${text}`,
-    next: 'drain and reboot the host; if the fault returns, check NVSwitches and NVLink cables',
-  },
-  'nvswitch.sxid': {
-    severity: 'info',
-    what: ({ on, text }) => `NVSwitch ${on} reported SXid ${text}`,
-    next: 'check the fabric manager’s log if it comes often',
-  },
-  'host.read-only': {
-    severity: 'warn',
-    what: ({ on, text }) => `the file system on ${on} has failed and cannot be written: ${text}`,
-    next: `check the disk and the file system (fsck); ${repaired}`,
-  },
-  'host.memory-uncorrected': {
-    severity: 'warn',
-    what: ({ on, text }) => `the host’s memory or a CPU had an error that was not corrected: ${on}: ${text}`,
-    next: `drain the host and test its memory; ${repaired}`,
-  },
-  'host.memory-corrected': {
-    severity: 'info',
-    what: ({ on, text }) => `the host’s memory had an error that was corrected: ${on}: ${text}`,
-    next: 'plan to replace the memory module if it comes often',
-  },
+const said: Readonly<Record<KernelCode, (event: KernelEvent) => string>> = {
+  'gpu.init-failed': ({ text }) => `the driver could not initialize it ${text}`.trim(),
+  'nvswitch.sxid-fatal': ({ on, text }) => `NVSwitch ${on} reported SXid ${text}`,
+  'nvswitch.sxid': ({ on, text }) => `NVSwitch ${on} reported SXid ${text}`,
+  'host.read-only': ({ on, text }) => `the file system on ${on} has failed and cannot be written: ${text}`,
+  'host.memory-uncorrected': ({ on, text }) =>
+    `the host’s memory or a CPU had an error that was not corrected: ${on}: ${text}`,
+  'host.memory-corrected': ({ on, text }) =>
+    `the host’s memory had an error that was corrected: ${on}: ${text}`,
 };
 
 /** True for a finding that the kernel log has, XIDs included. */
 export function isOfKernelLog({ code }: Pick<Finding, 'code'>): boolean {
-  return code.startsWith('xid.') || Object.hasOwn(meanings, code);
+  return code.startsWith('xid.') || Object.hasOwn(said, code);
 }
 
 /** True for an event whose finding must not end with the line in the log; false for codes of another version. */
 export function isWorthKeeping({ code }: KernelEvent): boolean {
-  return Object.hasOwn(meanings, code) && meanings[code].severity !== 'info';
+  return Object.hasOwn(said, code) && findingEntry(code)?.severity !== 'info';
 }
 
 /** More parts than a host has. */
@@ -149,10 +121,7 @@ export function checkKernelEvents(
   return [...groups.values()].slice(0, mostFindings).flatMap((group) => {
     const last = group.at(-1);
     if (last === undefined || report?.gpus.some(({ busId }) => busId === last.gpu) === true) return [];
-    const { severity, what, next } = meanings[last.code];
     const times = group.length > 1 ? ` (${group.length} times)` : '';
-    return [
-      { code: last.code, ...defined({ gpu: last.gpu }), severity, what: `${what(last)}${times}`, next },
-    ];
+    return [finding(last.code, `${said[last.code](last)}${times}`, defined({ gpu: last.gpu }))];
   });
 }

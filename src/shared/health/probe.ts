@@ -8,6 +8,7 @@ import { withCuda } from './cuda.ts';
 import { deepCheck, deepDeadlineMs, deepScript, type DeepTools, skipped } from './deep.ts';
 import { type Checkup, conclude, examine, examineWithoutGpus, type Expectation } from './checkup.ts';
 import { deviceRequests, gpuPath } from './device-request.ts';
+import { finding } from './findings.ts';
 import { explainSmiFailure } from './smi-failure.ts';
 import { askSmi } from './smi-run.ts';
 import type { Finding } from './verdict.ts';
@@ -190,20 +191,12 @@ async function localImages(engine: Engine, images: readonly string[]): Promise<r
 }
 
 function noImage(images: readonly string[]): Finding {
-  return {
-    code: 'probe.no-image',
-    severity: 'fail',
-    what: `the host has no image for the probe container (checked: ${images.join(', ') || 'none'})`,
-    next: 'run `azp-fleet provision`, which builds or pulls the agent image',
-  };
+  const checked = images.join(', ') || 'none';
+  return finding('probe.no-image', `the host has no image for the probe container (checked: ${checked})`);
 }
 
 function engineFinding({ problem }: FleetError): Finding {
   const seen = problem.seen === undefined ? '' : `: ${problem.seen.split('\n')[0]?.slice(0, 200)}`;
-  return {
-    code: problem.code,
-    severity: 'fail',
-    what: problem.next === undefined ? `${problem.what}${seen}` : problem.what,
-    next: problem.next ?? 'check `journalctl -u docker` on the host',
-  };
+  const what = problem.next === undefined ? `${problem.what}${seen}` : problem.what;
+  return finding(problem.code, what, { next: problem.next ?? 'check `journalctl -u docker` on the host' });
 }

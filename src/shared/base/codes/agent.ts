@@ -23,18 +23,33 @@ export const agentCodes = {
   'agent.name-held': [
     'agent name already in use by another installation',
     'run `azp-fleet adopt HOST`, or set another agentName',
+    { kind: 'permanent' },
   ],
   'agent.no-digest': [
     'the agent is downloaded over plain http, and no digest is configured',
     'set agent.sha256, or use https',
+    { kind: 'permanent' },
   ],
-  'agent.not-configured': ['the agent has no registration', 'use an image built by azp-fleet'],
+  'agent.not-configured': [
+    'the agent has no registration',
+    'use an image built by azp-fleet',
+    { kind: 'permanent' },
+  ],
   'agent.other-archive': [
     'the digest of the agent archive differs from the expected one',
     'find out why it changed; then set agent.sha256',
+    { kind: 'permanent' },
   ],
-  'agent.session-conflict': ['Azure DevOps still holds a session of the agent', 'wait 5 minutes'],
-  'agent.session-left': ['the last agent left its session open', 'wait until the time in the message'],
+  'agent.session-conflict': [
+    'Azure DevOps still holds a session of the agent',
+    'wait 5 minutes',
+    { kind: 'conflict' },
+  ],
+  'agent.session-left': [
+    'the last agent left its session open',
+    'wait until the time in the message',
+    { kind: 'conflict' },
+  ],
   'agent.session-lost': [
     'Azure DevOps ended the session of the agent',
     'check the network for interruptions',
@@ -55,6 +70,7 @@ export const agentCodes = {
   'agent.unreadable': [
     'the messages of the agent are in a language that azp-fleet does not read',
     'use our image, or set LC_ALL=C.UTF-8',
+    { kind: 'permanent' },
   ],
   'agents.backing-off': [
     'the agent failed and starts again after a pause',
@@ -78,7 +94,7 @@ export const agentCodes = {
   ],
   'agents.older-job': [
     'a job from before the last change still runs',
-    'wait until it ends',
+    'no action needed: their next agents use the current configuration',
     { title: 'Job from before the change', severity: 'info' },
   ],
   'agents.outdated': [
@@ -103,7 +119,7 @@ export const agentCodes = {
   ],
   'agents.untold': [
     'the manager is too old to report what its agents were made from',
-    'run `azp-fleet provision`',
+    'run `azp-fleet provision`, which updates the manager to the version of this program',
     { title: 'Agents are not reported', severity: 'warn' },
   ],
   'agents.disabled': [
@@ -131,7 +147,7 @@ export const agentCodes = {
     'fix the cause that is shown with it',
     { title: 'Slot waits', dependsOn: [...dockerFaults, ...managerFaults] },
   ],
-  'container.gone': ['a container no longer exists', 'retried automatically'],
+  'container.gone': ['a container no longer exists', 'retried automatically', { kind: 'startup' }],
   'container.no-pool': [
     'a container that the manager created has no configured slot, and its agent is in no known pool',
     'run `docker stop NAME` on the host when no job runs in it',
@@ -168,25 +184,34 @@ export const agentCodes = {
   ],
   'health.old': [
     'the last check of the GPUs is too old',
-    'check that nvidia-smi answers within 10 s on the host',
+    'check that nvidia-smi answers on the host, or check now with --probe',
     { title: 'GPU check is old', dependsOn: [...managerFaults, 'smi.hung'] },
   ],
-  'health.unknown': ['the GPUs have not been checked yet', 'wait 20 s'],
+  'health.unknown': ['the GPUs have not been checked yet', 'wait 20 s', { kind: 'startup' }],
   'host-mode.failed': ['a program on the host failed', 'check `journalctl -u azp-fleet-manager`'],
   'host-mode.folder-closed': [
     'agents cannot list a folder above their own (mode 0700)',
     'run `chmod o+rx` on the folder that is named',
+    { kind: 'permanent' },
   ],
   'host-mode.folder-stays': [
     'files that a job left cannot be removed',
     'check mounts and file attributes in the folder that is named',
   ],
-  'host-mode.libraries': ['the host lacks libraries that the agent needs', 'run `azp-fleet provision`'],
+  'host-mode.libraries': [
+    'the host lacks libraries that the agent needs',
+    'run `azp-fleet provision`',
+    { kind: 'permanent' },
+  ],
   'host-mode.no-agent': [
     'the agent cannot be downloaded or unpacked',
     'check agent.version, proxy and mirrors.agent',
   ],
-  'host-mode.no-user': ['the user for agents cannot be created', 'create it with `useradd` on the host'],
+  'host-mode.no-user': [
+    'the user for agents cannot be created',
+    'create it with `useradd` on the host',
+    { kind: 'permanent' },
+  ],
   'host-mode.unit-runs': [
     'a systemd unit of the slot runs an agent that the manager does not know',
     'wait until its job ends, or stop the unit with `systemctl stop`',
@@ -233,11 +258,19 @@ export const agentCodes = {
   ],
   'agents.none': [
     'the manager has no slots, so no agent takes jobs',
-    'check that the host shows its GPUs',
+    'check its GPUs with `azp-fleet status --probe`, or list `agents:` in the inventory',
     { title: 'No slots', dependsOn: [...driverFaults, 'gpu.none-found'] },
   ],
-  'slot.container-exists': ['a container of the slot still exists', 'wait: the manager removes it first'],
-  'slot.gone': ['the slot is no longer configured', 'wait: the manager reads its slots again'],
+  'slot.container-exists': [
+    'a container of the slot still exists',
+    'wait: the manager removes it first',
+    { kind: 'startup' },
+  ],
+  'slot.gone': [
+    'the slot is no longer configured',
+    'wait: the manager reads its slots again',
+    { kind: 'startup' },
+  ],
   'gpu.unknown': ['the host has no such GPU', 'use one of the addresses that are listed'],
   'slot.unknown': ['the host has no such slot', 'use one of the slots that are listed'],
 } as const;

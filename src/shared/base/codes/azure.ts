@@ -1,6 +1,10 @@
 /** Azure DevOps. */
 export const azureCodes = {
-  'azure.auth': ['token rejected (401)', 'check or replace the token, and check organization:'],
+  'azure.auth': [
+    'token rejected (401)',
+    'check or replace the token, and check organization:',
+    { kind: 'permanent' },
+  ],
   'azure.auto-update': [
     'the pool updates its agents: an agent for one job would update itself instead of running the job',
     'run `azp-fleet pool authorize`, or `azp-fleet provision`',
@@ -8,11 +12,13 @@ export const azureCodes = {
   'azure.certificate': [
     'the certificate of the server is not signed by a trusted authority',
     'set ca: to the certificate of the authority',
+    { kind: 'permanent' },
   ],
   'azure.conflict': ['the name is already in use', 'choose another name, or remove the existing entry'],
   'azure.deactivated': [
     'the organization is deactivated because it was not used for long',
     'sign in with a browser as its owner',
+    { kind: 'permanent' },
   ],
   'azure.fake-state': ['the saved state of the practice server cannot be read', 'remove the file'],
   'azure.job-running': ['an agent with a running job cannot be removed', 'drain it first'],
@@ -30,7 +36,11 @@ export const azureCodes = {
     'an answer requests a pause that is no time, or too long; it lasts at most 2 minutes, or 15 where the rate limit agrees',
     'check for a proxy that answers instead of Azure DevOps',
   ],
-  'azure.permission': ['the token lacks permission', 'grant the scope and role that the message names'],
+  'azure.permission': [
+    'the token lacks permission',
+    'grant the scope and role that the message names',
+    { kind: 'permanent' },
+  ],
   'azure.pool-missing': ['the pool does not exist', 'create it with `azp-fleet pool create`'],
   'azure.project-missing': [
     'the project does not exist, or the token lacks permission',
@@ -50,7 +60,11 @@ export const azureCodes = {
     'wait, and run the command again',
     { title: 'Azure DevOps fails', lastsForS: 120 },
   ],
-  'azure.server-too-old': ['the server does not support API version 7.1', 'use a newer server'],
+  'azure.server-too-old': [
+    'the server does not support API version 7.1',
+    'use a newer server',
+    { kind: 'permanent' },
+  ],
   'azure.throttled': [
     'too many requests for this identity',
     'wait; use separate tokens for groups of hosts',

@@ -12,8 +12,21 @@ export interface FindingEntry {
   readonly lastsForS?: number;
 }
 
-/** The general cause of a code and its fix; each problem has more exact ones. With a third member it is a finding. */
-export type Entry = readonly [cause: string, fix: string, finding?: FindingEntry];
+/** How a cause that a manager reports ends. Absent: by itself, or by a fix. */
+interface CauseEntry {
+  /**
+   * `permanent`: only by a person's fix, so waiting does not help. `conflict`: when the server ends a session that no agent polls.
+   * `startup`: every start passes through it within seconds.
+   */
+  readonly kind?: 'permanent' | 'conflict' | 'startup';
+}
+
+/** The general cause of a code and its fix; each problem has more exact ones. With a title it is a finding. */
+export type Entry = readonly [
+  cause: string,
+  fix: string,
+  traits?: (FindingEntry | { readonly title?: never }) & CauseEntry,
+];
 
 /** Without a working driver, nothing that uses GPUs works. */
 export const driverFaults = [

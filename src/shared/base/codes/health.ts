@@ -58,8 +58,8 @@ export const healthCodes = {
     },
   ],
   'container.gpu-access': [
-    'a container cannot open the GPU devices',
-    'recreate the container; then check no-cgroups in /etc/nvidia-container-runtime/config.toml',
+    'the container cannot open the GPU devices',
+    'recreate the container; if a new one fails, too, check for no-cgroups=true in /etc/nvidia-container-runtime/config.toml',
     {
       title: 'Container cannot open the GPUs',
       when: 'in a container: `Failed to initialize NVML: Unknown Error`',
@@ -67,8 +67,8 @@ export const healthCodes = {
     },
   ],
   'container.no-libcuda': [
-    'libcuda.so.1 is missing in a container, or has no cuInit',
-    'check nvidia-container-toolkit and that the driver capabilities contain compute',
+    'containers have no usable libcuda.so.1: CUDA programs do not start',
+    'check libcuda.so.1 on the host (`ldconfig -p`), then run `systemctl restart nvidia-cdi-refresh.service`',
     {
       title: 'No libcuda in containers',
       when: 'in a container: `libcuda.so.1` is missing, or has no `cuInit`',
@@ -76,7 +76,7 @@ export const healthCodes = {
     },
   ],
   'container.no-uvm': [
-    'a container has no /dev/nvidia-uvm: CUDA fails with error 999',
+    'the container has no /dev/nvidia-uvm: CUDA fails with error 999',
     'run `modprobe nvidia_uvm` on the host, then `systemctl restart nvidia-cdi-refresh.service`',
     {
       title: 'No /dev/nvidia-uvm in a container',
@@ -85,7 +85,7 @@ export const healthCodes = {
     },
   ],
   'container.permission': [
-    'a container is denied the GPU devices, as SELinux does',
+    'the container is denied the GPU devices, as SELinux does',
     'run `setsebool container_use_devices on`, or use label=disable',
     { title: 'Container is denied the GPUs', when: 'in a container: `Insufficient Permissions`' },
   ],
@@ -99,8 +99,8 @@ export const healthCodes = {
     },
   ],
   'cuda.not-ready': [
-    'CUDA is not ready: the fabric manager of the NVSwitches has not finished',
-    'check `systemctl status nvidia-fabricmanager` on the host',
+    'CUDA is not ready (error 802): the fabric manager has not connected the GPUs',
+    'wait a minute; then check `systemctl status nvidia-fabricmanager` on the host: its version must equal the driver’s',
     {
       lastsForS: 120,
       title: 'CUDA is not ready',
@@ -192,7 +192,7 @@ export const healthCodes = {
     },
   ],
   'driver.mismatch': [
-    'kernel module and driver libraries have different versions',
+    'the loaded kernel module and the driver libraries have different versions',
     'reboot the host, or run `azp-fleet provision`, which reloads the modules',
     {
       title: 'Driver versions differ',
@@ -201,8 +201,8 @@ export const healthCodes = {
     },
   ],
   'driver.no-library': [
-    'libnvidia-ml, the management library of the driver, is missing or too old',
-    'reinstall the user space of the driver, all packages of one version',
+    'libnvidia-ml, the driver’s management library, is missing or too old',
+    'add `utility` to the driver capabilities of a container; on the host, reinstall the user space of the driver, all packages of one version',
     { title: 'Driver library is missing', when: 'exit 12, 13', dependsOn: ['driver.not-loaded'] },
   ],
   'driver.no-uvm': [
@@ -218,12 +218,12 @@ export const healthCodes = {
   ],
   'driver.not-loaded': [
     'the NVIDIA kernel module is not loaded',
-    'run `azp-fleet provision`; then check `dkms status` and Secure Boot',
+    'run `azp-fleet provision`; if the driver is installed, check `dkms status` and `journalctl -k | grep -i nvidia` (Secure Boot, kernel update)',
     { title: 'Driver is not loaded', when: 'exit 9; the facts show GPUs and no loaded module' },
   ],
   'gpu.compute-exclusive': [
     'slots share a GPU whose compute mode lets only one process use it',
-    'run `nvidia-smi -i ADDRESS -c DEFAULT` on the host, or give each slot its own GPU',
+    'run `nvidia-smi -i ADDRESS -c DEFAULT`, or give each slot its own GPU',
     {
       title: 'Shared GPU in exclusive mode',
       severity: 'warn',
@@ -232,17 +232,17 @@ export const healthCodes = {
   ],
   'gpu.count': [
     'the host has fewer GPUs than gpus: says',
-    'check the missing card, or correct gpus:',
+    'reboot the host and check the missing cards, or correct `gpus:` in the inventory',
     { title: 'GPUs are missing', when: 'fewer GPUs on the bus than `gpus:` in the inventory; stops no slot' },
   ],
   'gpu.inforom': [
-    'the InfoROM of a GPU is corrupted; it often still works',
+    'a GPU’s InfoROM is corrupted; it often still works',
     'plan to replace the card',
     { title: 'InfoROM is corrupted', severity: 'warn', when: 'exit 14' },
   ],
   'gpu.init-failed': [
     'the driver could not initialize a GPU (`RmInitAdapter failed` in the kernel log)',
-    'reboot the host; then check that the driver supports the card, its power and its seating',
+    'reboot the host; if the fault returns, check that the driver supports the card, then its power and seating',
     {
       title: 'GPU is not initialized',
       when: 'kernel log: `RmInitAdapter failed` for a GPU that nvidia-smi does not list',
@@ -250,21 +250,22 @@ export const healthCodes = {
   ],
   'gpu.interrupt': [
     'the kernel reports an interrupt problem with a GPU',
-    'check the interrupt (MSI) settings of BIOS and kernel, then the hardware',
+    'check BIOS and kernel settings for the card’s interrupts (MSI), then the hardware',
     { title: 'Interrupt problem of a GPU', when: 'exit 10' },
   ],
   'gpu.missing': [
     'a GPU is on the PCI bus, and nvidia-smi does not list it',
-    'check `journalctl -k | grep NVRM` on the host',
+    'reboot the host; if it is still missing, check `journalctl -k | grep NVRM` and the hardware',
     {
       title: 'GPU is not listed',
       when: 'on the PCI bus (VGA or 3D controller of NVIDIA, not bound to vfio-pci), but not listed; stops the slots on that GPU',
       dependsOn: [...driverFaults, 'gpu.init-failed', 'gpu.none-found'],
+      kind: 'permanent',
     },
   ],
   'gpu.none-found': [
     'the driver is loaded and finds no GPU that it can use',
-    'install the open kernel modules for Blackwell GPUs, the proprietary ones of branch 580 for GPUs before Turing',
+    'install the open kernel modules for Blackwell GPUs, the proprietary ones of branch 580 for GPUs before Turing; then check `journalctl -k | grep NVRM`',
     {
       title: 'No usable GPU',
       when: 'exit 6, `No devices were found`, `No supported GPUs were found`',
@@ -272,7 +273,7 @@ export const healthCodes = {
     },
   ],
   'gpu.power-cable': [
-    'the external power cable of a GPU is not attached',
+    'a GPU’s external power cable is not attached',
     'attach the power cable',
     { title: 'Power cable is missing', when: 'exit 8' },
   ],
@@ -329,7 +330,7 @@ export const healthCodes = {
   ],
   'host.clock-off': [
     'the clock of a host differs from that of the machine of `azp-fleet status` by more than 5 min',
-    'compare both with the time, and synchronize the wrong one: `timedatectl set-ntp true`',
+    'compare both with the time (`date -u`), and synchronize the wrong one (`timedatectl set-ntp true`); Azure DevOps refuses agents whose clock is off by 5 min',
     {
       title: 'Clock differs',
       severity: 'info',
@@ -343,7 +344,7 @@ export const healthCodes = {
   ],
   'host.memory-uncorrected': [
     'the memory or a CPU of a host had an error that was not corrected (EDAC, machine check)',
-    'drain the host and test its memory; afterwards run `azp-fleet repaired HOST`',
+    'drain the host and test its memory; afterwards: azp-fleet repaired HOST',
     {
       title: 'Memory error',
       severity: 'warn',
@@ -351,8 +352,8 @@ export const healthCodes = {
     },
   ],
   'host.no-kernel-log': [
-    'the manager cannot read the kernel log, where XIDs are reported',
-    'check `journalctl -k` on the host',
+    'the kernel log cannot be read, so GPU errors in it are not seen',
+    'check `dmesg` on the host',
     { title: 'Kernel log is not readable', severity: 'info' },
   ],
   'host.nfs-failed': [
@@ -375,7 +376,7 @@ export const healthCodes = {
   ],
   'host.read-only': [
     'a file system has failed, and the kernel stopped writing to it',
-    'check the disk and the file system (fsck); afterwards run `azp-fleet repaired HOST`',
+    'check the disk and the file system (fsck); afterwards: azp-fleet repaired HOST',
     {
       title: 'File system is read-only',
       severity: 'warn',
@@ -384,7 +385,7 @@ export const healthCodes = {
   ],
   'nvswitch.sxid': [
     'an NVSwitch reported an error that was not fatal',
-    'check the log of fabric manager',
+    'check the fabric manager’s log if it comes often',
     { title: 'NVSwitch error', severity: 'info', when: 'kernel log: SXid `Non-fatal`' },
   ],
   'nvswitch.sxid-fatal': [
@@ -394,7 +395,7 @@ export const healthCodes = {
   ],
   'probe.no-image': [
     'the host has no image for the probe container',
-    'run `azp-fleet provision`',
+    'run `azp-fleet provision`, which builds or pulls the agent image',
     {
       title: 'No image for the probe',
       when: 'the probe container did not run: `provision` and `status --probe` fail; the manager quarantines no slot',
@@ -408,14 +409,14 @@ export const healthCodes = {
   ],
   'smi.ambiguous': [
     'the output of nvidia-smi has two readings: a process has XML in its name',
-    'check the names of GPU processes with `nvidia-smi -q -d PIDS`',
+    'check the names of GPU processes with `nvidia-smi -q -d PIDS` for XML',
     {
       title: 'Output of nvidia-smi is ambiguous',
       when: 'a GPU appears twice or is not of this host, or a process name imitates a report; info if each GPU then answered separately',
     },
   ],
   'smi.argument': [
-    'this nvidia-smi does not support -q -x',
+    'this nvidia-smi does not support `-q -x`',
     'install a driver of branch 470 or newer',
     { title: 'nvidia-smi is too old', when: 'exit 2' },
   ],
@@ -433,8 +434,8 @@ export const healthCodes = {
     },
   ],
   'smi.missing': [
-    'nvidia-smi is missing on the host or in a container',
-    'run `azp-fleet provision`',
+    'nvidia-smi is missing',
+    'run `azp-fleet provision` to install the driver',
     { title: 'nvidia-smi is missing', when: 'exit 127', dependsOn: ['driver.not-loaded', 'toolkit.missing'] },
   ],
   'smi.not-runnable': [

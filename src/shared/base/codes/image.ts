@@ -15,6 +15,7 @@ export const imageCodes = {
   'engine.cuda-too-new': [
     'the image needs a newer CUDA than the driver supports',
     'use an older base image, or a newer driver',
+    { kind: 'permanent' },
   ],
   'engine.disk-full': ['the disk of Docker is full', 'free space below its root directory'],
   'engine.driver-not-loaded': [
@@ -43,7 +44,11 @@ export const imageCodes = {
   'engine.no-gpu-driver': [
     'Docker cannot give GPUs to containers',
     'run `azp-fleet provision`',
-    { title: 'Docker cannot use GPUs', dependsOn: ['docker.down', 'driver.not-loaded', 'toolkit.missing'] },
+    {
+      title: 'Docker cannot use GPUs',
+      dependsOn: ['docker.down', 'driver.not-loaded', 'toolkit.missing'],
+      kind: 'permanent',
+    },
   ],
   'engine.no-folder': [
     'a folder of the host that a container mounts does not exist',
@@ -83,17 +88,23 @@ export const imageCodes = {
   ],
   'image.not-ready': [
     'the agent image is not ready yet',
-    'wait: `azp-fleet status` shows the progress',
-    { title: 'Image is not ready', severity: 'warn', dependsOn: [...dockerFaults, 'disk.full'] },
+    'wait for it',
+    {
+      title: 'Image is not ready',
+      severity: 'warn',
+      dependsOn: [...dockerFaults, 'disk.full'],
+      kind: 'startup',
+    },
   ],
   'image.outdated': [
     'Azure DevOps requires a newer agent than the image contains',
     'raise agent.version',
-    { title: 'Agent in the image is too old' },
+    { title: 'Agent in the image is too old', kind: 'permanent' },
   ],
   'image.rejected': [
     'agents do not start with the newest image',
     'check the failed runs; provide another image',
+    { kind: 'permanent' },
   ],
   'registry.certificate': [
     'the certificate of the registry is not signed by a trusted authority',

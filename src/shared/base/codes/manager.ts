@@ -19,8 +19,13 @@ export const managerCodes = {
   'dataset.unusable': [
     'a dataset is missing, empty or not mounted',
     'mount it; the manager checks again by itself',
+    { kind: 'permanent' },
   ],
-  'disk.full': ['the disk of Docker is nearly full', 'free space', { title: 'Disk is nearly full' }],
+  'disk.full': [
+    'the disk of Docker is nearly full',
+    'free space',
+    { title: 'Disk is nearly full', kind: 'permanent' },
+  ],
   'file.damaged': [
     'a state file of the manager and its previous version cannot be read',
     'restore it from a backup',
@@ -28,13 +33,18 @@ export const managerCodes = {
   'fence.network': [
     'a Docker network has the name of the one that isolates jobs, and another configuration',
     'remove that network, or drain the host: the manager then creates it again',
-    { title: 'Network of the jobs differs', dependsOn: dockerFaults },
+    { title: 'Network of the jobs differs', dependsOn: dockerFaults, kind: 'permanent' },
   ],
   'fence.open': [
     'jobs may reach the metadata service of the cloud',
     'make `ip rule` work on the host (package iproute2)',
+    { kind: 'permanent' },
   ],
-  'fence.unknown': ['network isolation of jobs has not been checked yet', 'wait a moment'],
+  'fence.unknown': [
+    'network isolation of jobs has not been checked yet',
+    'wait a moment',
+    { kind: 'startup' },
+  ],
   'history.not-written': [
     'the manager cannot write its history; jobs run without it',
     'free space on the disk of /var/lib/azp-fleet; the manager tries again by itself',
@@ -75,7 +85,7 @@ export const managerCodes = {
   ],
   'manager.older-config': [
     'the manager runs with the configuration from before the last change',
-    'run `azp-fleet provision`',
+    'run `azp-fleet provision`, which restarts it; jobs keep running',
     { title: 'Manager has an older configuration', dependsOn: managerFaults },
   ],
   'manager.problem': ['the manager reports a problem', 'do what its message says'],
@@ -99,7 +109,7 @@ export const managerCodes = {
   ],
   'manager.silent': [
     'the manager has not reported for 90 s',
-    'check `systemctl status azp-fleet-manager` on the host, or use --probe',
+    'check `systemctl status azp-fleet-manager` on the host, or check now with --probe',
     { title: 'Manager does not report', dependsOn: managerFaults },
   ],
   'manager.subsystem-failed': [
@@ -122,8 +132,13 @@ export const managerCodes = {
   'pool.missing': [
     'the pool does not exist, or the token lacks permission',
     'create it with `azp-fleet pool create`, or correct pool:',
+    { kind: 'permanent' },
   ],
-  'pool.unknown': ['the manager has not found the pool yet', 'check the problem of the pool'],
+  'pool.unknown': [
+    'the manager has not found the pool yet',
+    'check the problem of the pool',
+    { kind: 'startup' },
+  ],
   'slot.no-size-limit': [
     'limits.disk has no effect: the storage of Docker or mode: host has no size limits, or btrfs stopped counting',
     'remove it from the inventory, or put the root directory of Docker on xfs with pquota',

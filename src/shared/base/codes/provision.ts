@@ -60,7 +60,7 @@ export const provisionCodes = {
   'facts.unreadable': ['the facts of a host could not be read', 'log in to the host and check it'],
   'host.sources-disagree': [
     'the GPU check finds GPUs that the facts of the host do not show',
-    'run `nvidia-smi` on the host, then check again with --probe',
+    'run `nvidia-smi` and `lspci -d 10de:` on the host, then check again with --probe',
     {
       title: 'Facts and GPU check differ',
       severity: 'warn',

@@ -34,7 +34,13 @@ export const codeTables: readonly CodeTable[] = [
 
 const all = new Map([findings, ...codeTables].flatMap(({ entries }) => Object.entries(entries)));
 
-/** Returns the declaration of a finding. XIDs have none, nor have codes of another version of the program. */
+/** Returns the declaration of a code; undefined: an XID, or a code of another version of the program. */
+export function entryOf(code: string): Entry | undefined {
+  return all.get(code);
+}
+
+/** Returns the declaration of a finding; undefined: an XID, a code of another version, or no finding. */
 export function findingEntry(code: string): FindingEntry | undefined {
-  return all.get(code)?.[2];
+  const traits = all.get(code)?.[2];
+  return traits?.title === undefined ? undefined : traits;
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { codeTables, findingEntry, findings } from '../../../../src/shared/base/codes/tables.ts';
 import { foreignCode } from '../../../../src/shared/base/codes/code.ts';
 import type { Finding } from '../../../../src/shared/health/verdict.ts';
-import { divide } from '../../../../src/shared/health/visible.ts';
+import { divide } from '../../../../src/shared/health/findings.ts';
 
 const found = (code: string, more: Partial<Finding> = {}): Finding => ({
   code: foreignCode(code),
@@ -17,7 +17,9 @@ const shown = (...all: readonly Finding[]) => divide(all).shown.map(({ code }) =
 
 const declared = [findings, ...codeTables].flatMap(({ entries }) =>
   Object.entries(entries).flatMap(([code, [, , finding]]) =>
-    finding === undefined ? [] : [{ code, dependsOn: finding.dependsOn ?? [], lastsForS: finding.lastsForS }],
+    finding?.title === undefined
+      ? []
+      : [{ code, dependsOn: finding.dependsOn ?? [], lastsForS: finding.lastsForS }],
   ),
 );
 const pairs = declared.flatMap(({ code, dependsOn }) => dependsOn.map((cause) => [code, cause] as const));

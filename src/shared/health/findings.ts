@@ -1,6 +1,16 @@
 import type { Code } from '../base/codes/code.ts';
-import { findingEntry } from '../base/codes/tables.ts';
+import { entryOf, findingEntry } from '../base/codes/tables.ts';
 import type { Finding } from './verdict.ts';
+
+/** Returns a finding as the entry of its code declares it: severity, cause and fix, unless this case has others. Pure. */
+export function finding(
+  code: Code,
+  what?: string,
+  more: Partial<Omit<Finding, 'code' | 'what'>> = {},
+): Finding {
+  const [cause = '', next = ''] = entryOf(code) ?? [];
+  return { code, severity: findingEntry(code)?.severity ?? 'fail', what: what ?? cause, next, ...more };
+}
 
 /** A finding that is not shown. */
 export interface HiddenFinding extends Finding {
