@@ -66,8 +66,8 @@ stderr; \`--yes\` answers them. Every document begins with the same members:
 | \`problems\` | errors, of hosts and others: \`code\` ([errors.md](errors.md)), \`what\`, and where known \`host\`, \`step\`, \`expected\`, \`seen\`, \`next\`, \`details\` (several mistakes), \`line\` and \`column\` in the inventory |
 | \`log\` | the debug log of this run, if it could be written |
 
-Then the command's own members follow, listed below with each command; a failed command has none. JSON Schemas of \`status\`,
-\`plan\`, \`doctor\`, \`version\` and \`inventory list\` are in the package: \`schemas/status.schema.json\`. A later release may add members.
+Then the command's own members follow, listed below with each command; a failed command has none. The JSON Schema
+of each command is in the package: \`schemas/status.schema.json\`, \`schemas/inventory-list.schema.json\`. A later release may add members.
 
 \`\`\`sh
 azp-fleet status --json | jq '.hosts[] | select(.verdict.state != "healthy") | .host'

@@ -1,4 +1,4 @@
-// The JSON Schemas of `--json` in schemas/, by command. `npm run schema` writes them.
+// The JSON Schemas of `--json` in schemas/: one of each command that has --json. `npm run schema` writes them.
 import * as z from 'zod';
 
 import type { EditedValue } from '../src/fleet/upgrade/edit.ts';
@@ -21,7 +21,13 @@ import { planSchema } from '../src/fleet/plan/read-plan.ts';
 import { ExitCode, type Problem } from '../src/shared/base/errors.ts';
 import type { Support } from '../src/shared/base/support-dates.ts';
 import { historySchema } from '../src/shared/contract/history.ts';
-import { statusSchema } from '../src/shared/contract/status.ts';
+import { pipelineKinds } from '../src/cli/render/pipeline.ts';
+import type { BuiltImage } from '../src/fleet/client/image-build.ts';
+import type { ImageRow } from '../src/fleet/status/image.ts';
+import type { PoolOverview } from '../src/shared/azure/pools/overview.ts';
+import type { Leftover, Pruned } from '../src/shared/azure/pools/prune.ts';
+import type { Bases } from '../src/shared/image/choose.ts';
+import { runsSchema, statusSchema } from '../src/shared/contract/status.ts';
 import type { Finding, Verdict } from '../src/shared/health/verdict.ts';
 
 /** A member that is missing here would be missing in the schema. */
@@ -336,25 +342,23 @@ const partRow = z.object({
 
 const plan = planSchema.shape;
 
-const interruption = z.union([
-  z.object({ during: z.literal('drain') }),
-  z.object({
-    during: z.literal('change'),
-    title: text,
-    continues: z.boolean().describe('On the host, without the run'),
-    unit: text.optional(),
-  }),
-  z.object({ during: z.literal('proof') }),
-]);
+/** One entry for each host: the answer, or why there is none. */
+const answers = <T extends z.ZodType>(value: T) =>
+  z.array(z.union([z.object({ host: text, value }), z.object({ host: text, problem })]));
 
 const outcome = z.object({
   host: text,
   state: z.enum(['ok', 'changed', 'failed', 'unreachable', 'skipped']),
   changes: count,
-  untouched: z.literal(true).describe('It failed before any change was begun').optional(),
+  untouched: z.literal(true).optional(),
   problem: problem.optional(),
   verdict: verdict.optional(),
-  interrupted: interruption.optional(),
+  interrupted: z
+    .union([
+      z.object({ during: z.enum(['drain', 'proof']) }),
+      z.object({ during: z.literal('change'), title: text, continues: z.boolean(), unit: text.optional() }),
+    ])
+    .optional(),
 } satisfies Members<HostOutcome>);
 
 const rotation = z.object({
@@ -368,10 +372,107 @@ const rotation = z.object({
   finish: nullable(text).describe('The command that finishes the rotation; null: every host uses the token'),
 } satisfies Members<RotationEnd & { readonly finish: string | null }>);
 
-const hostHistory = z.union([
-  z.object({ host: text, value: historySchema }),
-  z.object({ host: text, problem }),
+/** Commands that change hosts by a plan. */
+const changed = {
+  plan: planSchema.describe('As of the command plan'),
+  hosts: z.array(outcome).describe('With --dry-run only hosts that could not be read'),
+};
+
+const leftovers = {
+  leftovers: z.array(
+    z.object({
+      pool: text,
+      id: z.int(),
+      name: text,
+      host: text,
+      owner: text,
+      lastRequest: z.int().optional(),
+    } satisfies Members<Leftover & { readonly pool: string }>),
+  ),
+  pruned: z.array(
+    z.object({
+      pool: text,
+      agent: text,
+      removed: z.boolean(),
+      why: text.optional(),
+    } satisfies Members<Pruned>),
+  ),
+};
+
+const poolOverview = z.object({
+  name: text,
+  id: z.int().describe('Absent: the pool does not exist').optional(),
+  autoUpdate: z.boolean().optional(),
+  agents: z.object({ online: count, offline: count, busy: count, disabled: count }),
+  jobs: z.object({ waiting: count, running: count, oldestWaitS: count.optional() }),
+  projects: z.array(z.object({ project: text, authorized: z.boolean() })),
+} satisfies Members<PoolOverview>);
+
+const imageRow = z.object({
+  host: text,
+  problem: problem.optional(),
+  wanted: z
+    .union([
+      z.object({ kind: z.enum(['image', 'base']), reference: text }),
+      z.object({
+        kind: z.literal('chosen'),
+        choice: z.union([
+          z.object({ ok: z.literal(true), tag: text, os: text, cuda: text.optional(), why: text }),
+          z.object({ ok: z.literal(false), what: text, next: text }),
+        ]),
+      }),
+    ])
+    .optional(),
+  dockerfile: z.object({ folder: text, builder: text.optional(), push: text.optional() }).optional(),
+  slots: z.array(z.object({ slot: text, image: text })).optional(),
+  present: statusSchema.shape.image.optional(),
+  archives: statusSchema.shape.archives,
+  others: images.optional(),
+} satisfies Members<ImageRow>);
+
+const baseImages = {
+  arch: texts,
+  repository: text,
+  flavour: text,
+  cuda: z.array(z.object({ version: text, os: texts, minCc: text, belowCc: text.optional() })),
+  cpu: z.object({ tag: text, os: text }),
+  cudaOfDriver: z.record(text, text),
+} satisfies Members<Bases>;
+
+const diagnosis = z.union([
+  z.object({ file: text, kind: z.literal('unknown'), reason: text }),
+  z.object({
+    file: text,
+    kind: z.enum(['nvidia-smi', 'kernel-log', 'bug-report']),
+    form: text,
+    gpus: count.optional(),
+    attachedGpus: count.optional(),
+    kernelLines: count.optional(),
+    checkup: z.object({
+      verdict,
+      findings: z.array(finding).describe('Worst first'),
+      report: z
+        .looseObject({
+          driverVersion: text,
+          cudaVersion: text.optional(),
+          gpus: z.array(z.looseObject({ uuid: text, name: text, busId: text })),
+        })
+        .optional(),
+    }),
+  }),
 ]);
+
+/** The manifest of a bundle; its digests and sizes are for azp-fleet itself. */
+const manifest = z.looseObject({
+  version: text.describe('The azp-fleet that made it'),
+  at: text,
+  runtimes: z.array(z.looseObject({ machine: text, version: text })),
+  agents: z.array(z.looseObject({ machine: text, version: text })),
+  packages: z.array(z.looseObject({ system: text, machine: text })),
+  images: z.array(z.looseObject({ reference: text, machine: text })),
+});
+
+const managerAnswer = statusSchema.extend({ chosen: texts.describe('Slots; empty: the whole host') });
 
 /** The own members of each command; a failed command has none. */
 const outputs = {
@@ -380,6 +481,7 @@ const outputs = {
     fleetDrift: texts,
     parallelJobs: nullable(parallelJobs),
     queues: z.array(queue),
+    tokenExpires: nullable(text).describe('Date of the credential in the inventory; null: it names none'),
   },
   plan: {
     inventory: plan.inventory,
@@ -427,8 +529,98 @@ const outputs = {
     hosts: z.array(outcome),
     token: rotation.describe('Absent if nothing was applied').optional(),
   },
+  history: { since: text.describe('ISO 8601'), hosts: answers(historySchema) },
+  init: { file: text },
+  completion: {
+    shell: z.enum(['bash', 'zsh', 'fish']),
+    script: text,
+    paths: z.enum(['none', 'files', 'inventories']),
+    offers: z.array(z.object({ value: text, about: text })),
+  },
   'inventory list': { hosts: z.array(inventoryHost) },
-  history: { since: text.describe('ISO 8601'), hosts: z.array(hostHistory) },
+  'inventory show': {
+    hosts: z.array(inventoryHost.extend({ agentNames: texts, connection: z.looseObject({}).optional() })),
+  },
+  'inventory diff': {
+    hosts: texts,
+    differences: z.array(
+      z.object({
+        key: text,
+        values: z.array(
+          z.object({ host: text, value: z.unknown(), from: nullable(z.object({ layer: text, at: text })) }),
+        ),
+      }),
+    ),
+  },
+  'inventory check': { file: text, organization: text, hosts: count, warnings: z.array(problem) },
+  'inventory import': {
+    file: text,
+    written: z.boolean(),
+    hosts: z.array(z.object({ name: text, entry: z.looseObject({}), groups: texts })),
+    leftOut: z.array(z.object({ what: text, why: text })),
+  },
+  pipeline: {
+    pool: text,
+    kind: z.enum(Object.keys(pipelineKinds) as (keyof typeof pipelineKinds)[]),
+    pipeline: text,
+    file: nullable(text),
+  },
+  provision: changed,
+  reboot: changed,
+  // With --gone the members of `pool prune`.
+  remove: { ...changed, ...leftovers },
+  diagnose: { files: z.array(diagnosis) },
+  explain: {
+    code: text,
+    subject: text,
+    cause: text,
+    fix: text,
+    finding: nullable(z.object({ title: text, severity: finding.shape.severity })),
+  },
+  logs: { hosts: answers(z.union([runsSchema, text.describe('The output of a slot')])) },
+  drain: { hosts: answers(managerAnswer) },
+  undrain: { hosts: answers(managerAnswer.extend({ ended: drains })) },
+  repaired: { hosts: answers(texts.describe('Addresses of GPUs, or all')) },
+  webhook: { hosts: answers(z.literal('taken')) },
+  adopt: { hosts: answers(slots) },
+  'image list': baseImages,
+  'image which': { hosts: z.array(imageRow) },
+  'image build': {
+    hosts: answers(
+      z.object({ reference: text, digest: text, isNew: z.boolean() } satisfies Members<BuiltImage>),
+    ),
+  },
+  bundle: { file: nullable(text), bundle: nullable(manifest) },
+  'pool list': { pools: z.array(poolOverview) },
+  'pool create': { changes: plan.fleet },
+  'pool authorize': { changes: plan.fleet },
+  'pool prune': leftovers,
+  exec: {
+    hosts: z.array(
+      z.union([
+        z.object({
+          host: text,
+          result: z.object({ code: z.int(), stdout: text, stderr: text, durationMs: count }),
+        }),
+        z.object({ host: text, problem }),
+      ]),
+    ),
+  },
+  'ssh-config': {
+    hosts: z.array(z.union([z.object({ host: text, added: texts }), z.object({ host: text, problem })])),
+    files: z.array(z.union([text, z.object({ file: text, text })])),
+    written: z.boolean(),
+  },
+  trust: {
+    keys: z.array(
+      z.object({
+        host: text,
+        key: z.object({ type: text, base64: text, fingerprint: text }),
+        known: z.enum(['known', 'unknown', 'changed', 'revoked']),
+        pinned: z.enum(['none', 'same', 'different']),
+      }),
+    ),
+  },
 };
 
 /** Commands whose documents have a schema. */

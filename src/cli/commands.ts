@@ -494,7 +494,7 @@ const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet status --check', 'for monitoring systems'],
       ['azp-fleet status --json', 'for programs'],
     ],
-    json: ['hosts', 'fleetDrift', 'parallelJobs', 'queues'],
+    json: ['hosts', 'fleetDrift', 'parallelJobs', 'queues', 'tokenExpires'],
     load: async () => (await import('./commands/status.ts')).run,
   },
   {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, normalize } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 
+import { schemaFile, schemaNames } from '../../scripts/output-schemas.ts';
 import { packInto } from './packed.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'azp-contents-'));
@@ -61,7 +62,7 @@ test('beside the pages it holds the program, what goes to hosts, and what descri
     'inventory.schema.json',
     'man/azp-fleet.1',
     'package.json',
-    ...['inventory-list', 'plan', 'status', 'version'].map((name) => `schemas/${name}.schema.json`),
+    ...schemaNames.map((name) => `schemas/${schemaFile(name)}`).toSorted(),
     'units/azp-fleet-manager.service',
   ]);
 });

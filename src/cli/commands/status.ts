@@ -129,7 +129,13 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     };
     return {
       exitCode: isCheck ? checkExitCode(rows, beside) : exitCode,
-      json: { hosts: rows, fleetDrift, parallelJobs: parallelJobs ?? null, queues: pools.queues },
+      json: {
+        hosts: rows,
+        fleetDrift,
+        parallelJobs: parallelJobs ?? null,
+        queues: pools.queues,
+        tokenExpires: open.fleet.credential.expires ?? null,
+      },
       problems: [...beside, ...problems],
       text: isCheck ? () => checkText(rows, beside, { counts: hostCounts(rows), details: shown() }) : shown,
       above: beside,

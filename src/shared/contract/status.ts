@@ -372,7 +372,7 @@ export const statusSchema = z.looseObject({
   problems: z.array(z.looseObject({ code: text, what: text, next: text, since: text.optional() })),
 });
 
-const runs = z.array(
+export const runsSchema = z.array(
   z.looseObject({
     schema: z.literal(1),
     run: text,
@@ -402,7 +402,7 @@ export function readStatus(value: unknown): ManagerStatus | undefined {
 }
 
 export function readRuns(value: unknown): readonly RunRecord[] | undefined {
-  return runs.safeParse(value).data as readonly RunRecord[] | undefined;
+  return runsSchema.safeParse(value).data as readonly RunRecord[] | undefined;
 }
 
 /** The record of one run, kept after its container is removed. /var/lib/azp-fleet/runs/SLOT/RUN.json, GET /v1/runs. */

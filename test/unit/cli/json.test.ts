@@ -3,9 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { Ajv } from 'ajv';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 
+import { outputSchema, type schemaNames } from '../../../scripts/output-schemas.ts';
 import { commands } from '../../../src/cli/commands.ts';
 import { runCommand } from '../../support/command.ts';
 import { useFake } from '../practice/azure/server.ts';
@@ -78,6 +80,14 @@ async function json(argv: readonly string[], cwd = fake.folder) {
   return document;
 }
 
+/** Returns in what a document differs from the schema of its command, members that the schema lacks included. */
+function mistakes(command: string, document: object): readonly object[] {
+  const schema = outputSchema(command as (typeof schemaNames)[number], { closed: true });
+  const validate = new Ajv({ allErrors: true }).compile(schema);
+  validate(document);
+  return validate.errors ?? [];
+}
+
 /** Returns the arguments of azp-fleet in an example: up to a pipe, a redirection, or the next command. */
 function typed(line: string): readonly string[] {
   const [, own = ''] = /azp-fleet ((?:'[^']*'|"[^"]*"|[^)|>&'"])+)/.exec(line) ?? [];
@@ -102,7 +112,9 @@ describe('every example of every command prints one valid document', () => {
     const words = typed(line).map((word) =>
       word.replace('https://dev.azure.com/example/', `${fake.server.organization}/`),
     );
-    const { schema, command, version, at, exitCode, problems, ...own } = await json(words, cwd);
+    const document = await json(words, cwd);
+    expect(mistakes(spec.name, document)).toEqual([]);
+    const { schema, command, version, at, exitCode, problems, ...own } = document;
     expect({ schema, command, version, at }).toMatchObject({ schema: 1, command: spec.name });
     if (onTerminal.test(line)) {
       expect(problems).toMatchObject([{ code: 'usage.arguments' }]);

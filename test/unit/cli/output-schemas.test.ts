@@ -17,6 +17,7 @@ vi.mock('../../../src/fleet/artifacts/load.ts', async () => {
 });
 
 const folder = new URL('../../../schemas/', import.meta.url);
+const smi = new URL('../../fixtures/nvidia-smi/t4-hot-v11.xml', import.meta.url).pathname;
 const cwd = mkdtempSync('/tmp/azp-schemas-');
 const fake = useFake();
 let fleet: PracticeFleet;
@@ -55,7 +56,7 @@ async function printed(line: string): Promise<Record<string, unknown>> {
   const env = { LOGIN: 'a-login-password' };
   if (line.startsWith('doctor') && builds.size === 0) await begin();
   const words = line.split(' ').map((word) => String(builds.get(word) ?? word));
-  const { stdout } = await runCommand([...words, '--json', '--yes'], { cwd, env });
+  const { stdout } = await runCommand(['--json', '--yes', ...words], { cwd, env });
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
@@ -65,10 +66,17 @@ test('schemas/ is current (npm run schema writes it)', () => {
     expect(readFileSync(new URL(schemaFile(command), folder), 'utf8')).toBe(outputSchemaText(command));
 });
 
+test('every command with --json has a schema', () => {
+  const withJson = commands.flatMap(({ name, json }) => (json === false ? [] : [name]));
+  expect(schemaNames.toSorted()).toEqual(withJson.toSorted());
+});
+
 test.each(schemaNames)('the schema of %s has the members of its declaration', (command) => {
   const { properties } = outputSchema(command) as { properties: object };
   const declared = commands.find(({ name }) => name === command)?.json;
-  expect(Object.keys(properties).slice(7)).toEqual(declared);
+  // With --gone the document is that of pool prune.
+  const gone = command === 'remove' ? ['leftovers', 'pruned'] : [];
+  expect(Object.keys(properties).slice(7)).toEqual([...(declared as readonly string[]), ...gone]);
 });
 
 describe.each([
@@ -107,6 +115,24 @@ describe.each([
   ['history', 'history --since never'],
   ['inventory list', 'inventory list'],
   ['inventory list', 'inventory list -i none.yaml'],
+  ['inventory show', 'inventory show h200-1'],
+  ['inventory diff', 'inventory diff h200-1 l40s-1'],
+  ['drain', 'drain h200-1 --reason fan'],
+  ['undrain', 'undrain h200-1'],
+  ['logs', 'logs h200-1'],
+  ['logs', 'logs h200-1/0'],
+  ['repaired', 'repaired h200-1'],
+  ['webhook', 'webhook h200-1'],
+  ['adopt', 'adopt h200-1'],
+  ['image which', 'image which'],
+  ['image build', 'image build h200-1'],
+  ['exec', 'exec h200-1 away -- true'],
+  ['trust', 'trust h200-1'],
+  ['provision', 'provision --dry-run'],
+  ['reboot', 'reboot --dry-run'],
+  ['remove', 'remove h200-1 --dry-run'],
+  ['pool list', 'pool list'],
+  ['diagnose', `diagnose ${smi}`],
 ] as const)('%s', (command, line) => {
   test(`what ${line} prints is valid, and has no member that the schema lacks`, async () => {
     const document = await printed(line);
