@@ -48,6 +48,8 @@ interface Declaration {
   readonly examples: readonly (readonly [string, string])[];
   /** False for commands that read no inventory (completion, init). Default true. */
   readonly inventory?: boolean;
+  /** True for a command that shows the state of hosts: a host that failed is no failure of its run, so its log is not named. */
+  readonly showsHealth?: true;
   /** True for commands that contact neither a host nor a server. */
   readonly offline?: true;
   /** True for commands without an inventory that read ssh's configuration (init, setup). */

@@ -87,8 +87,7 @@ async function run(argv: readonly string[], { redactor, stdout, stderr }: Output
       signal: stop.signal,
     };
     const exitCode = await runCommand(context, parsed, log.path);
-    // Their summary is the last line, and a host that failed is no failure of this run.
-    const isReport = ['status', 'doctor'].includes(parsed.spec.name) && !parsed.input.options.flag('fix');
+    const isReport = parsed.spec.showsHealth === true && !parsed.input.options.flag('fix');
     const isQuiet = isReport && !debug;
     if (!isQuiet && (exitCode === ExitCode.hostFailed || exitCode === ExitCode.bug))
       nameLog(process.stderr, log.path);
