@@ -575,7 +575,14 @@ const outputs = {
     subject: text,
     cause: text,
     fix: text,
-    finding: nullable(z.object({ title: text, severity: finding.shape.severity })),
+    finding: nullable(
+      z.object({
+        title: text,
+        severity: finding.shape.severity,
+        dependsOn: texts.describe('Codes of findings behind which it is hidden').optional(),
+        lastsForS: count.describe('Seconds that it lasts before it is shown').optional(),
+      }),
+    ),
   },
   logs: { hosts: answers(z.union([runsSchema, text.describe('The output of a slot')])) },
   drain: { hosts: answers(managerAnswer) },

@@ -1,7 +1,9 @@
-import { codeTables, findings } from '../../shared/base/codes/tables.ts';
+import type { FindingEntry } from '../../shared/base/codes/entry.ts';
+import { codeTables, findingEntry, findings } from '../../shared/base/codes/tables.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, usageError } from '../../shared/base/errors.ts';
 import { completed, nearest } from '../../shared/base/nearest.ts';
+import { defined } from '../../shared/base/objects.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import { checkXids, classifyXid } from '../../shared/health/xid.ts';
 import type { CommandInput } from '../command.ts';
@@ -16,7 +18,11 @@ interface Explained {
   readonly cause: string;
   readonly fix: string;
   /** Null: the code is no finding. */
-  readonly finding: { readonly title: string; readonly severity: Finding['severity'] } | null;
+  readonly finding: ExplainedFinding | null;
+}
+
+interface ExplainedFinding extends Pick<FindingEntry, 'title' | 'dependsOn' | 'lastsForS'> {
+  readonly severity: Finding['severity'];
 }
 
 /** Prints the entry of a code. Contacts no host. */
@@ -39,18 +45,18 @@ export function explain(code: string): Explained | undefined {
   const [, digits] = /^xid\.(\d{1,6})$/.exec(code) ?? [];
   if (digits !== undefined) return explainXid(Number(digits));
   for (const { title, entries } of [...codeTables, findings]) {
-    const [cause, fix, finding] = (Object.hasOwn(entries, code) ? entries[code] : undefined) ?? [];
+    const [cause, fix] = (Object.hasOwn(entries, code) ? entries[code] : undefined) ?? [];
     if (cause === undefined || fix === undefined) continue;
-    return {
-      code,
-      subject: title,
-      cause,
-      fix,
-      finding:
-        finding?.title === undefined ? null : { title: finding.title, severity: finding.severity ?? 'fail' },
-    };
+    return { code, subject: title, cause, fix, finding: explainFinding(code) };
   }
   return undefined;
+}
+
+function explainFinding(code: string): ExplainedFinding | null {
+  const entry = findingEntry(code);
+  if (entry === undefined) return null;
+  const { title, severity = 'fail', dependsOn, lastsForS } = entry;
+  return { title, severity, ...defined({ dependsOn, lastsForS }) };
 }
 
 /** Returns the entry of an XID, with the manager's own assessment. */
@@ -66,13 +72,19 @@ function explainXid(xid: number): Explained {
   };
 }
 
+function findingText({ title, severity, dependsOn = [], lastsForS }: ExplainedFinding): string {
+  const hidden = dependsOn.length === 0 ? '' : `; not shown beside ${dependsOn.join(', ')}`;
+  const lasts = lastsForS === undefined ? '' : `; shown when it has lasted ${lastsForS} s`;
+  return `${title} (${severity})${lasts}${hidden}`;
+}
+
 function explainedLines(explained: Explained, width: number): readonly string[] {
   const { code, subject, cause, fix, finding } = explained;
   const labelled = (label: string, text: string) =>
     wrap(text, width, 12, 12).map((line, at) => (at === 0 ? `  ${label.padEnd(10)}${line}` : line));
   return [
     `${code} · ${subject}`,
-    ...(finding === null ? [] : labelled('finding', `${finding.title} (${finding.severity})`)),
+    ...(finding === null ? [] : labelled('finding', findingText(finding))),
     ...labelled('cause', cause),
     ...labelled('fix', fix),
   ];

@@ -131,6 +131,7 @@ describe.each([
   ['provision', 'provision --dry-run'],
   ['reboot', 'reboot --dry-run'],
   ['remove', 'remove h200-1 --dry-run'],
+  ['explain', 'explain cuda.not-ready'],
   ['pool list', 'pool list'],
   ['diagnose', `diagnose ${smi}`],
 ] as const)('%s', (command, line) => {

@@ -20,10 +20,18 @@ describe('explain', () => {
     expect(stdout).toContain('ssh.auth · Connection to a host\n  cause     the host accepted none');
   });
 
-  test('a finding has its title and its severity', async () => {
-    const { stdout } = await runCommand(['explain', 'gpu.hot'], { cwd: '/' });
-    expect(stdout).toContain(
-      'gpu.hot · GPUs and driver\n  finding   GPU is too hot (warn)\n  cause     temp',
+  test('a finding has its title, its severity, and when it is not shown', async () => {
+    const lines = async (code: string) => {
+      const { stdout } = await runCommand(['explain', code], { cwd: '/' });
+      return stdout.replaceAll(/\n {12}/g, ' ').split('\n');
+    };
+    expect(await lines('gpu.hot')).toContain(
+      '  finding   GPU is too hot (warn); shown when it has lasted 60 s',
+    );
+    expect(await lines('cuda.not-ready')).toContainEqual(
+      expect.stringMatching(
+        /finding {3}CUDA is not ready \(fail\); .* 120 s; not shown beside driver\.not-loaded, /,
+      ),
     );
     expect(explain('ssh.auth')?.finding).toBeNull();
   });
