@@ -492,13 +492,10 @@ const outputs = {
     support: z.array(z.object({ host: text, support: z.array(support) })),
   },
   doctor: {
-    machine: z.array(rung).describe('Absent with --job').optional(),
-    hosts: z
-      .array(z.object({ host: text, rungs: z.array(rung) }))
-      .describe('Absent with --job')
-      .optional(),
-    fixed: nullable(z.array(outcome)).describe('null: nothing was fixed; absent with --job').optional(),
-    job: waiting.describe('With --job').optional(),
+    machine: nullable(z.array(rung)).describe('null with --job'),
+    hosts: nullable(z.array(z.object({ host: text, rungs: z.array(rung) }))).describe('null with --job'),
+    fixed: nullable(z.array(outcome)).describe('null: nothing was fixed'),
+    job: nullable(waiting).describe('null without --job'),
   },
   upgrade: {
     parts: nullable(z.array(z.object({ host: text, parts: z.array(partRow) }))).describe(

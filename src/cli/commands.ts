@@ -297,8 +297,7 @@ const fleetCommands: readonly CommandSpec[] = [
     options: [
       {
         flags: '--job <build>',
-        description:
-          'why this build waits, or failed at once: its number, or the address of its page',
+        description: 'why this build waits, or failed at once: its number, or the address of its page',
       },
       { flags: '--fix', description: 'show the plan of provision, ask, apply, check again' },
       { flags: '--no-probe', description: 'check no GPUs in a container' },

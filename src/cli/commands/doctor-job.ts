@@ -46,7 +46,7 @@ export async function runJob(context: Context, input: CommandInput, job: string)
     const style = { width: stdout.columns ?? 100, paint: painter(stdout, env), now: clock.wall() };
     return {
       exitCode: isStuck(report) ? ExitCode.hostFailed : ExitCode.ok,
-      json: { job: report },
+      json: { machine: null, hosts: null, fixed: null, job: report },
       problems,
       aside: problems,
       text: () => waitingText(report, style),

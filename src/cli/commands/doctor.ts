@@ -233,7 +233,7 @@ function resultOf(context: Context, checked: Checked, fix?: Result): Result {
   const { machine, hosts, problems } = checked;
   return {
     exitCode: isOk(checked) ? (fix?.exitCode ?? ExitCode.ok) : ExitCode.hostFailed,
-    json: { machine, hosts, fixed: fix?.json['hosts'] ?? null },
+    json: { machine, hosts, fixed: fix?.json['hosts'] ?? null, job: null },
     problems: [...(fix?.problems ?? []), ...problems],
     text: () => [
       ...[fix?.text?.() ?? []].flatMap((text) => (typeof text === 'string' ? [text, '\n'] : [...text])),

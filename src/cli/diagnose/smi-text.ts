@@ -112,6 +112,7 @@ const spellings: Readonly<Record<string, string>> = {
   'remapped_rows.remapped_row_pending': 'remapped_rows.pending',
   'remapped_rows.remapped_row_failure': 'remapped_rows.remapping_failure_occurred',
   'remapped_rows.remapped_row_unc': 'remapped_rows.uncorrectable_error',
+  'gpu_power_readings.instant_power_draw': 'gpu_power_readings.instantaneous_power_draw',
   'temperature.gpu_temp': 'temperature.gpu_current_temp',
   'temperature.memory_temp': 'temperature.memory_current_temp',
   'temperature.gpu_temp_tlimit': 'temperature.gpu_t_limit_temp',

@@ -211,7 +211,9 @@ class UpgradeRun {
       ],
       survey: () =>
         surveyHosts(open.hosts, tools, { follow: !input.options.flag('dryRun') }, async (reached) => {
-          tokenGaps = this.#usesToken() ? distinct((await tools.checkToken?.(reached))?.gaps ?? new Map()) : [];
+          tokenGaps = this.#usesToken()
+            ? distinct((await tools.checkToken?.(reached))?.gaps ?? new Map())
+            : [];
         }),
       waves: (found) => shownWaves(found, planWaves(fleetOf(found), limits)),
       stop: (found, plan) => this.#obstacles(found, plan, tokenGaps),

@@ -158,7 +158,7 @@ class WatchScreen {
   /** Redraws after this many milliseconds, or sooner if that is due already; never sooner than `redrawMs` after the last one. */
   #redrawSoon(ms: number): void {
     if (this.#isEnded) return;
-    const now = performance.now();
+    const now = this.#context.clock.monotonic();
     const due = Math.max(now + ms, this.#drawnAt + redrawMs);
     if (this.#timer !== undefined && this.#dueAt <= due) return;
     clearTimeout(this.#timer);
@@ -168,7 +168,7 @@ class WatchScreen {
 
   #redraw(): void {
     this.#timer = undefined;
-    this.#drawnAt = performance.now();
+    this.#drawnAt = this.#context.clock.monotonic();
     try {
       this.#terminal.draw(watchLines(this.#state, this.#size()));
     } catch (error) {

@@ -47,7 +47,7 @@ describe('explain', () => {
 
 describe('an unknown code', () => {
   test.each([
-    ['ssh.aut', ['ssh.auth', 'azure.auth']],
+    ['ssh.aut', ['ssh.auth', 'azure.auth', 'azure.auto-update']],
     ['gpu.hott', ['gpu.hot']],
     ['refused', ['ssh.refused', 'azure.refused', 'manager.refused', 'plan.refused', 'webhook.refused']],
     ['smi', ['smi.hung', 'smi.ambiguous', 'smi.argument', 'smi.failed', 'smi.missing']],

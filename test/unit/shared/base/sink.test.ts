@@ -26,5 +26,6 @@ test('only cursor movements and requested output bypass the filter', () => {
     'src/cli/render/lines.ts',
     'src/cli/render/progress.ts',
     'src/cli/setup/terminal.ts',
+    'src/cli/watch/terminal.ts',
   ]);
 });
