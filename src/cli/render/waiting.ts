@@ -48,18 +48,19 @@ function heading({ build }: WaitingReport, page: Page): string[] {
   const number = name === undefined || name === String(id) ? `build ${id}` : `build ${name} (${id})`;
   const of = pipeline === undefined ? '' : ` of ${pipeline}`;
   const where = project === undefined ? '' : ` in project ${project}`;
-  const state = status === undefined ? '' : `: ${words[result ?? status] ?? result ?? status}`;
+  const said = result ?? status;
+  const state = said === undefined ? '' : `: ${words.get(said) ?? said}`;
   return wrap(`${number}${of}${where}${state}`, page.width - 1, 0, 2).map((line, at) =>
     at === 0 ? page.paint('bold', line) : line,
   );
 }
 
 /** The service's names of states, in words. */
-const words: Readonly<Record<string, string>> = {
-  notStarted: 'not started',
-  inProgress: 'in progress',
-  partiallySucceeded: 'succeeded with issues',
-};
+const words: ReadonlyMap<string, string> = new Map([
+  ['notStarted', 'not started'],
+  ['inProgress', 'in progress'],
+  ['partiallySucceeded', 'succeeded with issues'],
+]);
 
 function jobLines(group: readonly JobReport[], page: Page): string[] {
   const [first, ...others] = group;

@@ -38,16 +38,16 @@ export function jobState(request: JobRequest): JobState {
     return isWaiting(request) ? 'waiting' : receiveTime === undefined ? 'sent' : 'running';
   if (result === 'failed' && reservedAgent === undefined && receiveTime === undefined)
     return 'failed at once';
-  return ends[result.toLowerCase()] ?? 'ended';
+  return ends.get(result.toLowerCase()) ?? 'ended';
 }
 
-const ends: Readonly<Record<string, JobState>> = {
-  succeeded: 'succeeded',
-  succeededwithissues: 'succeeded',
-  failed: 'failed',
-  canceled: 'canceled',
-  abandoned: 'lost',
-};
+const ends: ReadonlyMap<string, JobState> = new Map([
+  ['succeeded', 'succeeded'],
+  ['succeededwithissues', 'succeeded'],
+  ['failed', 'failed'],
+  ['canceled', 'canceled'],
+  ['abandoned', 'lost'],
+]);
 
 /** Returns a job with the reasons for which it waits or failed at once, and what is unknown about them. Pure. */
 export function jobReport(

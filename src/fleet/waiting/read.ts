@@ -20,7 +20,7 @@ import { fitting, type JobSeen, jobReport, jobState } from './job-causes.ts';
 import type { QueuedJob, Unread, WaitingReport } from './report.ts';
 
 export interface WaitingTools {
-  readonly azure: AzureClient;
+  readonly azure: Pick<AzureClient, 'listPools' | 'listAgents' | 'parallelJobs' | 'findProject'>;
   readonly builds: Builds;
   /** What `organizationUrl` returns. */
   readonly organization: string;
@@ -288,12 +288,22 @@ async function readPlaces(
   silent: readonly AzureAgent[],
   { hosts, askManagers }: WaitingTools,
 ): Promise<(agent: AzureAgent) => Place> {
-  const asked = hosts.filter((host) => silent.some((agent) => isOf(agent, host)));
-  const answers = new Map((await askManagers(asked)).map((answer) => [answer.host, answer]));
+  // Many jobs of a build fit the same agents.
+  const known = new Map<number, HostSpec | undefined>();
+  const hostOf = (agent: AzureAgent): HostSpec | undefined => {
+    if (!known.has(agent.id))
+      known.set(
+        agent.id,
+        hosts.find((host) => isOf(agent, host)),
+      );
+    return known.get(agent.id);
+  };
+  const asked = new Set(silent.flatMap((agent) => hostOf(agent) ?? []));
+  const answers = new Map((await askManagers([...asked])).map((answer) => [answer.host, answer]));
   return (agent) => {
-    const host = hosts.find((each) => isOf(agent, each));
-    const answer = host && answers.get(host.name);
+    const host = hostOf(agent);
     if (host === undefined) return {};
+    const answer = answers.get(host.name);
     if (answer === undefined) return { host: host.name };
     if ('problem' in answer) {
       const { what, next } = answer.problem;

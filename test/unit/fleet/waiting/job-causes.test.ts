@@ -309,6 +309,7 @@ test.each([
   [{ result: 'abandoned', reservedAgent: { id: 1, name: 'a' } }, 'lost'],
   [{ result: 'failed', reservedAgent: { id: 1, name: 'a' } }, 'failed'],
   [{ result: 'skipped' }, 'ended'],
+  [{ result: 'constructor' }, 'ended'],
   [{ receiveTime: '2026-11-21T11:50:00Z' }, 'running'],
 ] as const)('%j is %s, which needs no reason', (of, state) => {
   expect(decide({ request: of, agents: [busy] })).toMatchObject({ state, codes: [], unknown: [] });
