@@ -70,12 +70,11 @@ const none = new Html('');
 /** Returns a page of all hosts that needs no other file: style and script are in it, and its policy allows no others. Pure. */
 export function statusPage(hosts: readonly PageHost[], options: PageOptions): string {
   const { queues, problems, jobs, now } = options;
-  const rows = hosts.map(({ row }) => row);
-  const counts = hostCounts(rows);
   const at = new Date(now).toISOString();
   const notes = [...problems, ...(jobs === undefined || jobs.severity === 'info' ? [] : [jobs.what])];
   const groups = Map.groupBy(hosts, ({ row }) => row.verdict.state);
   const shown = worstFirst.filter((state) => groups.has(state));
+  const counts = hostCounts(shown.flatMap((state) => groups.get(state) ?? []).map(({ row }) => row));
   const page = markup`<!doctype html>
 <html lang="en">
 <head>

@@ -76,7 +76,7 @@ function eventsHeight({ height }: Size): number {
 
 function headLines(state: WatchState, size: Size): readonly string[] {
   const { width, paint, wall } = size;
-  const rows = [...state.hosts.values()].flatMap((host) => rowOf(host) ?? []);
+  const rows = inGroups([...state.hosts.values()], (host) => host).flatMap((host) => rowOf(host) ?? []);
   const unread = state.hosts.size - rows.length;
   const time = `${new Date(wall).toISOString().slice(11, 19)} UTC`;
   const counts = (style: Paint): string =>
@@ -123,8 +123,13 @@ export function shownHosts({ hosts, filter }: WatchState): readonly string[] {
   const matching = [...hosts].filter(
     ([name, host]) => wanted === '' || searchText(name, host).includes(wanted),
   );
-  const byGroup = Map.groupBy(matching, ([, host]) => groupOf(host));
-  return groups.flatMap((group) => (byGroup.get(group) ?? []).map(([name]) => name));
+  return inGroups(matching, ([, host]) => host).map(([name]) => name);
+}
+
+/** Returns items with hosts in the order of the groups. */
+function inGroups<T>(items: readonly T[], hostOf: (item: T) => WatchedHost): readonly T[] {
+  const byGroup = Map.groupBy(items, (item) => groupOf(hostOf(item)));
+  return groups.flatMap((group) => byGroup.get(group) ?? []);
 }
 
 /** Returns the selected host: the first one if none was selected, or if the filter hides it. Pure. */

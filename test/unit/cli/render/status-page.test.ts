@@ -94,7 +94,7 @@ test('it requests nothing: its policy allows only its own style and script', () 
 describe('for screen readers', () => {
   test('the language, the title, a label of the filter, and names of lists and sections', () => {
     expect(page).toContain('<html lang="en">');
-    expect(page).toMatch(/<title>3 hosts: 1 healthy, 1 failed, 1 unreachable<\/title>/);
+    expect(page).toMatch(/<title>3 hosts: 1 failed, 1 unreachable, 1 healthy<\/title>/);
     expect(page).toContain('<label for="filter">');
     expect(page.match(/<section /g)).toHaveLength(3);
     expect(page.match(/<ul class="gpus" aria-label="GPUs of /g)).toHaveLength(3);

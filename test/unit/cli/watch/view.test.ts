@@ -38,7 +38,7 @@ test('80 × 24, as docs/status.md shows it', () => {
   expect(page).toContain(`\n${watchLines(four, size(80, 24)).join('\n')}\n`);
   expect(`\n${watchLines(four, size(80, 24)).join('\n')}\n`).toMatchInlineSnapshot(`
     "
-    3 hosts: 1 healthy, 1 failed, 1 unreachable; 1 host not read yet    10:00:00 UTC
+    3 hosts: 1 failed, 1 unreachable, 1 healthy; 1 host not read yet    10:00:00 UTC
     4 agents: 4 ready, 2 busy, unknown on 1 host · queue of pool gpu-lab: 3 jobs wa…
       host     gpus  agents  busy  azure  verdict            cause, or jobs
     FAILED (1)
@@ -70,7 +70,7 @@ test('one host that is lost, with its last answer', () => {
   const open = press(four, '/l40s\r\r');
   expect(`\n${watchLines(open, size(80, 24, start + 60_000)).join('\n')}\n`).toMatchInlineSnapshot(`
     "
-    3 hosts: 1 healthy, 1 failed, 1 unreachable; 1 host not read yet    10:01:00 UTC
+    3 hosts: 1 failed, 1 unreachable, 1 healthy; 1 host not read yet    10:01:00 UTC
     4 agents: 4 ready, 2 busy, unknown on 1 host · queue of pool gpu-lab: 3 jobs wa…
     l40s-1: unreachable since 09:59:40 UTC, for 1 min 20 s: 192.0.2.1:22 does not
       answer
