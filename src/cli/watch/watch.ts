@@ -94,8 +94,13 @@ class WatchScreen {
       this.#terminal.close();
       try {
         return await question();
+      } catch (error) {
+        // Ctrl-C at the question.
+        if (error instanceof Error && error.name === 'ExitPromptError')
+          this.#ended.resolve(ExitCode.interrupted);
+        throw error;
       } finally {
-        this.#terminal.open();
+        if (!this.#isEnded) this.#terminal.open();
         this.#redrawSoon(0);
       }
     },

@@ -115,3 +115,12 @@ test('a question of a host gets the terminal, clean, and the screen comes back a
   stdin.write('q');
   expect(await ended).toBe(0);
 });
+
+test('Ctrl-C at a question ends the command and leaves the terminal', async () => {
+  const { ended, stdin, modes, written } = start('asks.yaml');
+  await vi.waitUntil(() => written.stderr.includes('Code:'), patience);
+  stdin.write('\u0003');
+  expect(await ended).toBe(130);
+  expect(modes.at(-1)).toBe(false);
+  expect(written.stdout.endsWith(left)).toBe(true);
+});
