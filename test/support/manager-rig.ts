@@ -92,6 +92,7 @@ export class ManagerRig {
   #stop = new AbortController();
   #leave = new AbortController();
   #running: Promise<void> | undefined;
+  #history: History | undefined;
   #life = { over: false };
 
   private constructor(
@@ -181,6 +182,7 @@ export class ManagerRig {
     const state = await StateStore.open(this.#in('state'), 'machine-1');
     const ring = new Ring(this.#in('state/history.jsonl'));
     const history = await History.open({ ring, clock: this.clock, log: silentLogger }, this.root);
+    this.#history = history;
     const fetch: Fetch = () => Promise.resolve(new Response(this.archive));
     const archives = new Archives({ fetch, clock: this.clock, log: silentLogger, uploads: '/none', state });
     const token = tokenUse(this.tokenFile, this.clock);
@@ -306,6 +308,16 @@ export class ManagerRig {
     const slot = slots.find((candidate) => candidate.slot === name);
     if (slot === undefined) throw new Error(`no slot ${name} in ${JSON.stringify(slots)}`);
     return slot;
+  }
+
+  /** Waits until three checks of the GPUs have counted for the job of a slot. */
+  async untilSampled(name: string): Promise<void> {
+    const deadline = Date.now() + longestMs;
+    const { run } = await this.slot(name);
+    while ((this.#history?.useOf(run?.id ?? '')?.samples ?? 0) < 3) {
+      if (Date.now() > deadline) throw new Error(`no samples of run ${run?.id}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
   }
 
   /** Waits until all slots are in this state; the failure shows their states. */

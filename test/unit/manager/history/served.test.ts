@@ -13,7 +13,7 @@ const [uuid = ''] = /GPU-[\w-]+/.exec(healthy) ?? [];
 
 let rig: ManagerRig;
 beforeEach(async () => {
-  rig = await ManagerRig.create();
+  rig = await ManagerRig.create(30);
   rig.plugIn('0000:83:00.0');
   rig.plugIn('0000:84:00.0');
   rig.programs.set('sh', printed(healthy));
@@ -37,13 +37,12 @@ test('drains, jobs and their GPU use, also after a kill and a restart', async ()
   await client().undrain({ slots: ['1'], owner: 'ann@laptop' });
   rig.beginJob('box-0');
   await rig.until('busy', ['0']);
-  const checks = () => rig.hostPrograms.calls.filter((call) => call.startsWith('sh ')).length;
-  const before = checks();
-  await expect.poll(checks).toBeGreaterThan(before + 4);
+  await rig.untilSampled('0');
   rig.endJob('box-0', 'train', 'Failed');
-  const runs = async () => client().runs({ limit: 5 });
-  await expect.poll(async () => (await runs()).length).toBe(1);
-  const [run] = await runs();
+  // The drain may have stopped an agent without a job.
+  const ofJob = async () => (await client().runs({ limit: 20 })).find(({ job }) => job === 'train');
+  await expect.poll(ofJob).toBeDefined();
+  const run = await ofJob();
   expect(run?.use).toMatchObject({ peakMemoryMiB: expect.any(Number), energyWh: expect.any(Number) });
   expect(run?.use?.samples).toBeGreaterThan(2);
   // The end of the job is on the disk within a minute.
@@ -53,13 +52,16 @@ test('drains, jobs and their GPU use, also after a kill and a restart', async ()
   await rig.kill();
   await rig.start();
   const { events, summary } = await client().history(since);
-  expect(events.map(({ kind, what, who, slot }) => ({ kind, what, who, slot }))).toEqual([
+  // A busy machine may lose an agent without a job.
+  const shown = events.filter(({ kind, run: ended }) => kind === 'drain' || ended?.job !== undefined);
+  expect(shown.map(({ kind, what, who, slot }) => ({ kind, what, who, slot }))).toEqual([
     { kind: 'drain', what: 'slot 1 drained: fan', who: 'ann@laptop', slot: undefined },
     { kind: 'drain', what: 'slot 1: drain ended (ann@laptop: fan)', who: 'ann@laptop', slot: '1' },
     { kind: 'run', what: 'train: failed', who: undefined, slot: '0' },
   ]);
-  expect(events.at(-1)?.run).toMatchObject({ job: 'train', failed: true, gpus: [uuid], use: run?.use });
-  expect(summary).toMatchObject({ jobs: 1, failures: [{ cause: 'failed', count: 1 }] });
+  expect(shown.at(-1)?.run).toMatchObject({ job: 'train', failed: true, gpus: [uuid], use: run?.use });
+  expect(summary.jobs).toBe(1);
+  expect(summary.failures).toContainEqual({ cause: 'failed', count: 1 });
   const { gpus } = await client().series(24);
   expect(gpus.map(({ gpu, powerW }) => [gpu, powerW.some((watts) => watts !== null)])).toContainEqual([
     uuid,
