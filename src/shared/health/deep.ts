@@ -14,12 +14,12 @@ export const deepDeadlineMs = (seconds + 20) * 1000;
 const mostMiB = 1024;
 const leastMiB = 16;
 
-const cases = (Object.keys(machines) as DeepMachine[])
-  .map((name) => sh`  ${name}) program=${deepProgram(name, seconds).toString('base64')} ;;`)
-  .join('\n');
-
-/** The script of the deep check of the only GPU in a container. It prints lines that begin with `azp-fleet: deep`. */
-export const deepScript = `free=$(nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits 2>&1)
+/** Returns the script of the deep check of the only GPU in a container. It prints lines that begin with `azp-fleet: deep`. */
+export function deepScript(): string {
+  const cases = (Object.keys(machines) as DeepMachine[])
+    .map((name) => sh`  ${name}) program=${deepProgram(name, seconds).toString('base64')} ;;`)
+    .join('\n');
+  return `free=$(nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits 2>&1)
 case $free in
   '' | *[!0-9]*)
     echo "${deepPrefix} unread $free"
@@ -46,8 +46,9 @@ else
   echo "${deepPrefix} unread the program cannot be written"
 fi
 `;
+}
 
-/** The output of a container that ran `deepScript`. */
+/** The output of a container that ran this script. */
 export interface DeepRun {
   readonly output: string;
   /** The container did not end in time. */

@@ -95,7 +95,7 @@ async function probeOn(image: string, engine: Engine, options: ProbeOptions): Pr
         options.name,
         probeContainer(options, image, {
           path: path.kind,
-          script: deepScript,
+          script: deepScript(),
           gpus: [uuid],
           deadlineMs: deepDeadlineMs,
         }),

@@ -51,7 +51,7 @@ export function fixedScripts(): [string, string][] {
     ['waits for a token', awaitTokenScript],
     ['the check of the GPUs', listingScript],
     ['the check of CUDA', withCuda(listingScript)],
-    ['the deep check', deepScript],
+    ['the deep check', deepScript()],
     ['who has the GPUs open', gpuUseScript(machineRoot)],
     ['the check of each GPU', aloneScript(['0000:18:00.0', '0000:3b:00.0'])],
     ['kernel log', followNew(machineRoot)[1] ?? ''],

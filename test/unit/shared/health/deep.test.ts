@@ -22,7 +22,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Runs the script of the container with a libcuda that fails like this, and free memory as nvidia-smi prints it. */
-function run(standIn: string, free = '64', script = deepScript): DeepRun {
+function run(standIn: string, free = '64', script = deepScript()): DeepRun {
   const smi = join(folder, 'nvidia-smi');
   writeFileSync(smi, `#!/bin/sh\nprintf '%s\\n' '${free}'\n`);
   chmodSync(smi, 0o755);
@@ -106,7 +106,7 @@ describe.runIf(canRun)('with a libcuda that runs the kernels on the CPU', () => 
   ])('%s', (_, standIn, free, expected) => expect(found(standIn, free)).toBe(expected));
 
   it('ends by its own alarm when the GPU hangs', () => {
-    const quick = deepScript.replace(
+    const quick = deepScript().replace(
       /x86_64\) program=\S+/,
       () => `x86_64) program=${deepProgram('x86_64', 1).toString('base64')}`,
     );
@@ -205,7 +205,7 @@ it.each(['x86_64', 'aarch64'] as const)(
       program.readBigUInt64LE(64 + 2 * 56 + 8),
     ];
     expect(textEnd).toBeLessThanOrEqual(dataAt);
-    expect(Buffer.byteLength(deepScript)).toBeLessThan(128 * 1024);
+    expect(Buffer.byteLength(deepScript())).toBeLessThan(128 * 1024);
   },
 );
 
