@@ -31,17 +31,27 @@ interface Divided {
  * themselves and are younger than their `lastsForS`. `now`: the host's wall clock; undefined: the age does not matter. Pure.
  */
 export function divide(findings: readonly Finding[], now?: number): Divided {
-  const young = now === undefined ? [] : findings.filter((finding) => isYoung(finding, now));
-  const lasting = findings.filter((finding) => !young.includes(finding));
   const shown: Finding[] = [];
-  const hidden: HiddenFinding[] = [...young];
-  for (const finding of lasting) {
+  const hidden: HiddenFinding[] = [];
+  const young = now === undefined ? [] : findings.filter((finding) => isYoung(finding, now));
+  for (const finding of findings) {
     const causes = findingEntry(finding.code)?.dependsOn ?? [];
-    const cause = lasting.find((other) => causes.includes(other.code) && mayHide(other, finding));
-    if (cause === undefined) shown.push(finding);
-    else hidden.push({ ...finding, behind: cause.code });
+    const cause = findings.find(
+      (other) =>
+        causes.includes(other.code) &&
+        mayHide(other, finding) &&
+        !(young.includes(other) && isEarlier(finding, other)),
+    );
+    if (cause !== undefined) hidden.push({ ...finding, behind: cause.code });
+    else if (young.includes(finding)) hidden.push(finding);
+    else shown.push(finding);
   }
   return { shown, hidden };
+}
+
+/** What was there before a cause that has just begun has another one. */
+function isEarlier({ since = '' }: Finding, other: Finding): boolean {
+  return Date.parse(since) < Date.parse(other.since ?? '');
 }
 
 /** One without a time counts as old, and so does one from the future, after the host's clock was set back. */

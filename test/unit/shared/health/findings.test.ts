@@ -93,10 +93,16 @@ describe('a finding that often ends by itself', () => {
     expect(divide([hot(0)]).shown).toEqual([hot(0)]);
   });
 
-  test('hides nothing until it is shown', () => {
-    const young = found('engine.unreachable', { since: new Date(now).toISOString() });
-    const failed = found('image.failed');
-    expect(divide([young, failed], now).shown).toEqual([failed]);
+  test('hides what follows from it as well, and not what was there before', () => {
+    const young = found('engine.unreachable', { since: new Date(now - 5000).toISOString() });
+    const failed = (seconds?: number) =>
+      found(
+        'image.failed',
+        seconds === undefined ? {} : { since: new Date(now - seconds * 1000).toISOString() },
+      );
+    expect(divide([young, failed()], now).shown).toEqual([]);
+    expect(divide([young, failed(2)], now).shown).toEqual([]);
+    expect(divide([young, failed(600)], now).shown).toEqual([failed(600)]);
   });
 
   test.each(declared.filter(({ lastsForS }) => lastsForS !== undefined))(
