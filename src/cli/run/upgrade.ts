@@ -4,6 +4,7 @@ import { applyHosts } from '../../fleet/apply/apply.ts';
 import { finishHost } from '../../fleet/apply/apply-host.ts';
 import type { ApplyTools } from '../../fleet/apply/apply-tools.ts';
 import { exitCodeOf, type HostOutcome } from '../../fleet/apply/outcome.ts';
+import { agentsBefore } from '../../fleet/apply/fleet-survey.ts';
 import { distinct, latePools } from '../../fleet/apply/pools.ts';
 import { poolLists } from '../../fleet/apply/pool-lists.ts';
 import { proofOf } from '../../fleet/apply/prove.ts';
@@ -239,7 +240,7 @@ class UpgradeRun {
     };
   }
 
-  #apply(
+  async #apply(
     found: HostsSurvey,
     tools: ApplyTools,
     bounds: Pick<InWaves, 'fleet' | 'limits'>,
@@ -251,7 +252,8 @@ class UpgradeRun {
     const poolsReady = latePools(azure, { ...found, pools }, fleet.projects, tools.emit);
     const again = `run again: ${this.#input.commandLine}`;
     const waves = { ...bounds, again, canariesPassed: () => inventory.file.write() };
-    return applyHosts(found, waves, tools, (host) =>
+    const agentsIn = await agentsBefore(found.hosts, azure);
+    return applyHosts({ ...found, agentsIn }, waves, tools, (host) =>
       finishHost(
         host,
         { ...tools, poolsReady },

@@ -134,10 +134,7 @@ export async function closeAll(survey: HostsSurvey): Promise<void> {
   await Promise.all(survey.hosts.map(({ connection }) => connection.close()));
 }
 
-/**
- * Reads the server's view of hosts that are proven in waves, before they are changed: an existing problem is not blamed on the
- * change. A pool that cannot be listed is undefined.
- */
+/** Reads the server's view of hosts that are proven in waves. */
 async function agentsToLose(
   hosts: readonly Pick<Survey, 'facts' | 'plan'>[],
   client: Pick<AzureClient, 'findPool' | 'listAgents' | 'findAgent'>,
@@ -146,7 +143,18 @@ async function agentsToLose(
   const judged = hosts.filter(
     ({ facts, plan }) => needsDrain(plan.stages.flat()) || leftDrained(facts, command),
   );
-  const reports = judged.flatMap(({ facts }) => valueOf(statusOf(facts)) ?? []);
+  return agentsBefore(judged, client);
+}
+
+/**
+ * Reads the server's view of hosts before they are changed: an existing problem is not blamed on the change. A pool that cannot be
+ * listed is undefined.
+ */
+export async function agentsBefore(
+  hosts: readonly Pick<Survey, 'facts'>[],
+  client: Pick<AzureClient, 'findPool' | 'listAgents' | 'findAgent'>,
+): Promise<AgentsIn> {
+  const reports = hosts.flatMap(({ facts }) => valueOf(statusOf(facts)) ?? []);
   const pools = new Set(reports.flatMap(poolsInUse));
   const listed = await Promise.all(
     [...pools].map(async (pool): Promise<readonly [string, PoolAgents]> => {
