@@ -1,6 +1,7 @@
 // The JSON Schemas of `--json` in schemas/: one of each command that has --json. `npm run schema` writes them.
 import * as z from 'zod';
 
+import type { AuditRecord } from '../src/fleet/audit/read.ts';
 import type { EditedValue } from '../src/fleet/upgrade/edit.ts';
 import { type Configured, partNames, type PartRow } from '../src/fleet/upgrade/parts.ts';
 import type { RungResult } from '../src/fleet/doctor/ladder.ts';
@@ -372,6 +373,23 @@ const rotation = z.object({
   finish: nullable(text).describe('The command that finishes the rotation; null: every host uses the token'),
 } satisfies Members<RotationEnd & { readonly finish: string | null }>);
 
+const auditRecord = z.object({
+  at: text.describe('ISO 8601'),
+  host: text,
+  run: text,
+  who: text.describe('As the client says'),
+  command: text,
+  key: text.describe('As the client says').optional(),
+  login: text.optional(),
+  from: text.optional(),
+  plan: text.describe('The digest of the announced changes'),
+  changes: texts,
+  outcome: text.describe('Absent: the run was cut, or still works').optional(),
+  in: z
+    .enum(['both', 'host', 'lost', 'here'])
+    .describe('The files that have it; lost: the file of the host lacks it; here: that file was not read'),
+} satisfies Members<AuditRecord>);
+
 /** Commands that change hosts by a plan. */
 const changed = {
   plan: planSchema.describe('As of the command plan'),
@@ -526,7 +544,11 @@ const outputs = {
     hosts: z.array(outcome),
     token: rotation.describe('Absent if nothing was applied').optional(),
   },
-  history: { since: text.describe('ISO 8601'), hosts: answers(historySchema) },
+  history: {
+    since: nullable(text).describe('ISO 8601; null: all'),
+    hosts: nullable(answers(historySchema)).describe('null with --audit'),
+    entries: nullable(z.array(auditRecord)).describe('null without --audit'),
+  },
   init: { file: text },
   completion: {
     shell: z.enum(['bash', 'zsh', 'fish']),

@@ -387,23 +387,25 @@ const slotCommands: readonly CommandSpec[] = [
   {
     name: 'history',
     group: 'Inspect',
-    summary: 'what happened on hosts, and their last 7 days',
+    summary: 'what happened on hosts, and who changed them',
     description:
-      'Changes of verdict, driver, image and configuration, reboots, quarantines, drains and runs, by time, then for each host the jobs, failures by cause and hours busy of each GPU in the last 7 days. Each manager keeps 14 days.',
+      "Changes of verdict, driver, image and configuration, reboots, quarantines, drains and runs, by time, then for each host the jobs, failures by cause and hours busy of each GPU in the last 7 days. Each manager keeps 14 days. With --audit it reads the hosts' audit files and that of this machine, and names runs that a host's file lacks; root on a host can rewrite its file, and the system log has the same lines.",
     positionals: '[hosts...]',
     options: [
       {
         flags: '--since <time>',
-        description: 'how long ago (36h, 7d), or a time such as 2026-11-22T05:40:00Z',
-        default: '2d',
+        description:
+          'how long ago (36h, 7d), or a time such as 2026-11-22T05:40:00Z; without it 2d, with --audit all',
       },
+      { flags: '--audit', description: 'who changed the hosts: when, from where, what, with which outcome' },
     ],
     examples: [
       ['azp-fleet history h200-1', 'the last two days of a host'],
       ['azp-fleet history --since 7d', 'a week of all hosts, by time'],
+      ['azp-fleet history --audit --since 30d', 'who changed which host'],
       ['azp-fleet history hopper --since 2026-11-22T05:40:00Z --json', 'for a program'],
     ],
-    json: ['since', 'hosts'],
+    json: ['since', 'hosts', 'entries'],
     load: async () => (await import('./commands/history.ts')).run,
   },
   {

@@ -22,7 +22,7 @@ import { simulationSuite as dnfSimulationSuite } from '../unit/fleet/packages/dn
 import { sourceSuite as dnfSourceSuite } from '../unit/fleet/packages/dnf/source-cases.ts';
 import { packageRecordSuite } from '../unit/fleet/packages/package-record-cases.ts';
 import { followChangeSuite } from '../unit/fleet/ssh/session/follow-change-cases.ts';
-import { lockSuite } from '../unit/fleet/ssh/session/lock-cases.ts';
+import { auditSuite, lockSuite } from '../unit/fleet/ssh/session/lock-cases.ts';
 import { framesSuite } from '../unit/fleet/ssh/session/frames-cases.ts';
 import { pipeSuite } from '../unit/fleet/ssh/session/pipe-cases.ts';
 import { startSuite } from '../unit/fleet/ssh/session/start-cases.ts';
@@ -70,6 +70,7 @@ export const suites: readonly ScriptSuite[] = [
   startChangeSuite,
   followChangeSuite,
   lockSuite,
+  auditSuite,
   uploadSuite,
   startSuite,
   framesSuite,

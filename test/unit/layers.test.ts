@@ -45,6 +45,7 @@ const fleetOrder: readonly (readonly string[])[] = [
   ['facts', 'client'],
   ['ssh', 'packages'],
   ['inventory'],
+  ['audit'],
 ];
 
 const folderOf = (file: string): string =>

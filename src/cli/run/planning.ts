@@ -31,6 +31,7 @@ import { version } from '../../shared/base/version.ts';
 import type { DrainCommand } from '../../shared/contract/drain.ts';
 import type { CommandInput } from '../command.ts';
 import { cacheFolder } from '../own-folders.ts';
+import { ownAudit } from './audit.ts';
 import type { OpenFleet } from './fleet.ts';
 import { type Connected, ownerName } from './hosts.ts';
 
@@ -59,6 +60,7 @@ export function hostTools(
     clock: context.clock,
     sleep: (ms) => delay(ms, undefined, { signal: context.signal }),
     options: applyOptions(input),
+    ...defined({ audit: ownAudit(context) }),
   };
 }
 

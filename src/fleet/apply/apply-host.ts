@@ -1,6 +1,7 @@
 import { defined } from '../../shared/base/objects.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
+import { type AuditEntry, auditEntry } from '../audit/entry.ts';
 import { createManagerClient } from '../client/manager-client.ts';
 import type { GatheredFacts } from '../facts/facts.ts';
 import { changedFacts, factDigests } from '../plan/digest.ts';
@@ -62,6 +63,33 @@ export interface ApplyHostOptions {
 export async function applyHost(
   survey: Survey,
   tools: ApplyTools,
+  options: ApplyHostOptions,
+): Promise<HostOutcome> {
+  const { host, connection, plan } = survey;
+  const { who, command } = tools.owner;
+  const audit = auditEntry(plan.stages, { host: host.name, run: tools.run, who, command });
+  tools.audit?.('begin', audit);
+  let word = 'failed';
+  try {
+    const outcome = await applyLocked(survey, audit, tools, options);
+    word = outcomeWord(outcome);
+    return outcome;
+  } finally {
+    tools.audit?.('end', audit, word);
+    await connection.unlock(word).catch(() => undefined);
+  }
+}
+
+/** Returns the outcome for audit files: `changed 3`, `failed 1 change.failed`. */
+function outcomeWord({ state, changes, problem }: HostOutcome): string {
+  return [state, changes, problem?.code ?? []].flat().join(' ');
+}
+
+/** Takes the lock and applies the plan. */
+async function applyLocked(
+  survey: Survey,
+  audit: AuditEntry,
+  tools: ApplyTools,
   { exactFacts, proof, removes, staysDrained }: ApplyHostOptions,
 ): Promise<HostOutcome> {
   const { host, connection, plan: announced } = survey;
@@ -82,7 +110,7 @@ export async function applyHost(
   );
   try {
     tools.emit({ kind: 'host-state', host: name, state: 'applying' });
-    await connection.lock();
+    await connection.lock(audit);
     // Changes of an earlier run that still run on the host end first.
     let now = await plan(factsAfterChanges);
     if (exactFacts) checkSaved(now, announced, name);
@@ -136,8 +164,6 @@ export async function applyHost(
       ...toFollow(failed, workLeft),
       ...(failed.state === 'unreachable' ? {} : defined({ verdict })),
     };
-  } finally {
-    await connection.unlock().catch(() => undefined);
   }
 }
 

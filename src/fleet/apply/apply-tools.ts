@@ -4,6 +4,7 @@ import type { Problem } from '../../shared/base/errors.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import type { DrainCommand } from '../../shared/contract/drain.ts';
+import type { AuditEntry } from '../audit/entry.ts';
 import type { GatheredFacts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { LockOwner, Session, Transport } from '../ssh/transport.ts';
@@ -34,6 +35,8 @@ export interface HostTools {
   /** Real milliseconds; rejects when the signal is aborted. */
   readonly sleep: (ms: number) => Promise<void>;
   readonly options: ApplyOptions;
+  /** Writes to the audit file of this machine. Absent: it has none. */
+  readonly audit?: (event: 'begin' | 'end', entry: AuditEntry, outcome?: string) => void;
 }
 
 /** The dependencies of planning and applying. Commands build them; tests inject their own. */

@@ -1,3 +1,4 @@
+import type { AuditEntry } from '../audit/entry.ts';
 import type { GatheredFacts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { lockLost } from '../ssh/session/lock.ts';
@@ -10,6 +11,7 @@ export class HostConnection {
   readonly #tools: HostTools;
   #session: Session | undefined;
   #lock: HostLock | undefined;
+  #audit: AuditEntry | undefined;
   /** Every new connection takes the lock. */
   #locked = false;
   /** Once in a run: --break-lock is meant for the holder at the run's start. */
@@ -42,9 +44,10 @@ export class HostConnection {
     return session;
   }
 
-  /** Takes the host's lock; rejects with the holder's name. */
-  async lock(): Promise<void> {
+  /** Takes the host's lock; rejects with the holder's name. `audit`: what will be done, for the host's audit file. */
+  async lock(audit?: AuditEntry): Promise<void> {
     if (this.#locked) return;
+    this.#audit = audit;
     await this.#take(await this.session(), { break: this.#mayBreak });
     this.#mayBreak = false;
     this.#locked = true;
@@ -53,14 +56,16 @@ export class HostConnection {
   async #take(session: Session, how: Pick<LockOptions, 'again' | 'break'>): Promise<void> {
     const { owner, emit, signal } = this.#tools;
     const note = (text: string) => emit({ kind: 'note', host: this.#host.name, text });
-    this.#lock = await session.lock(owner, { ...how, signal, onWait: note });
+    this.#lock = await session.lock(owner, { ...how, signal, onWait: note, audit: this.#audit });
     const { broke } = this.#lock;
     if (broke !== undefined) note(`broke the lock of ${broke.who} (${broke.command}, since ${broke.since})`);
   }
 
-  async unlock(): Promise<void> {
+  /** `outcome`: for the host's audit file. */
+  async unlock(outcome?: string): Promise<void> {
     this.#locked = false;
-    if (this.#session?.closed.aborted === false) await this.#lock?.release();
+    this.#audit = undefined;
+    if (this.#session?.closed.aborted === false) await this.#lock?.release(outcome);
     this.#lock = undefined;
   }
 

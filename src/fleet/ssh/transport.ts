@@ -1,5 +1,6 @@
 import type { Agent } from 'node:http';
 
+import type { AuditEntry } from '../audit/entry.ts';
 import type { SshSpec } from '../inventory/fleet.ts';
 
 /** The result of one script. A lost connection is an error (`ssh.connection-lost`), never a result. */
@@ -113,6 +114,8 @@ export interface LockOptions {
   /** This owner held it on a lost connection: rejects with `ssh.lock-lost` where another owner held it since. */
   readonly again?: boolean;
   readonly signal?: AbortSignal | undefined;
+  /** Written to the host's audit file when the lock is taken, and again with the outcome. */
+  readonly audit?: AuditEntry | undefined;
   /** Called from time to time while waiting for the lock of a silent owner, with a message. */
   readonly onWait?: (text: string) => void;
 }
@@ -122,7 +125,8 @@ export interface HostLock {
   readonly broke?: LockOwner;
   /** Returns whether another owner may hold it by now: it was broken, or it expired unreleased. */
   lost(): boolean;
-  release(): Promise<void>;
+  /** `outcome`: for the audit file, such as `changed 3`. */
+  release(outcome?: string): Promise<void>;
 }
 
 export interface Target {

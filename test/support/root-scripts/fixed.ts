@@ -12,6 +12,7 @@ import { clearUserScript } from '../../../src/manager/host-mode/user.ts';
 import { endScript } from '../../../src/manager/other-processes/watch.ts';
 import { installKey } from '../../../src/cli/setup/give-key.ts';
 import { detailsScript } from '../../../src/cli/setup/test-host.ts';
+import { readAuditScript } from '../../../src/cli/commands/history-audit.ts';
 import { configScript } from '../../../src/manager/registration/register-by-config.ts';
 import { bootProgram, type BootRequest, type Elevation } from '../../../src/fleet/ssh/session/bootstrap.ts';
 import { followChangeScript, startChangeScript } from '../../../src/fleet/ssh/session/durable-change.ts';
@@ -87,6 +88,18 @@ function session(): [string, string][] {
     ['upload packed', uploadScript('/opt/file', 'ab'.repeat(32), 10, 0o600, 'gzip')],
     ['lock', lockScript(owner, 'id', 'break')],
     ['lock again', lockScript(owner, 'id', 'again')],
+    [
+      'lock with an audit',
+      lockScript(owner, 'id', 'first', {
+        host: 'box',
+        run: 'r',
+        who: owner.who,
+        command: owner.command,
+        plan: 'p',
+        changes: ['a', 'b'],
+      }),
+    ],
+    ['reads the audit', readAuditScript],
     ['start', start],
     ['runner', quoted(start, /^ *printf '%s' ('PATH=[^]*?') >"\$d\/runner" &&$/m)],
     ['follow', followChangeScript('x-1', undefined)],

@@ -16,6 +16,7 @@ import type { ConnectionOptions, LoginMethod } from '../config/options.ts';
 import { type LeftOut, where } from '../failures.ts';
 import type { Prompter, Question } from '../questions.ts';
 import { agentKeys, agentLimits, OneKeyAgent } from './agent.ts';
+import { hostKeyOf } from './host-keys.ts';
 import { keyFault, withAllowedSignature } from './key-rules.ts';
 
 /** A login in progress: ssh2's handler, and descriptions of the attempts so far. */
@@ -25,6 +26,8 @@ export interface Login {
   readonly leftOut: readonly LeftOut[];
   /** Methods of which the host wants one more, after a credential that it accepted; empty before that. */
   readonly missing: () => readonly string[];
+  /** The credential of the last attempt: once the client is connected, the host has accepted it. */
+  readonly accepted: () => string | undefined;
   /** Reads the host's answers, of which ssh2 reports too little. Call it once the client connects. */
   attach(client: Client): void;
   /** Ends waiting for an agent. */
@@ -49,6 +52,8 @@ interface LoginParts {
 interface Attempt {
   readonly description: string;
   readonly kind: LoginMethod;
+  /** `SHA256:…` of its key, once it is offered. */
+  readonly fingerprint?: () => string | undefined;
   /** Returns undefined if it cannot be offered: the user has no passphrase for the key. */
   readonly method: () => AnyAuthMethod | Promise<AnyAuthMethod | undefined>;
 }
@@ -123,6 +128,7 @@ export function startLogin(parts: LoginParts): Login {
     tried,
     leftOut,
     missing: () => missing,
+    accepted: () => made.at(-1)?.fingerprint?.() ?? made.at(-1)?.kind,
     attach(client) {
       const { _protocol: protocol } = client as unknown as ClientInternals;
       const handlers = protocol._handlers;
@@ -179,19 +185,24 @@ async function keyAttempts(parts: LoginParts, more: AttemptParts): Promise<Attem
   const own = options.identityOfInventory;
   const isDropped = own !== undefined && !options.identityFiles.includes(own) && keys.file(own) === undefined;
   if (isDropped && !fromAgent.has(keys.publicBlob(own) ?? '')) leftOut.push(missingFile(own, options));
-  const ofFile = (file: string, key: () => ParsedKey | Promise<ParsedKey | undefined>): Attempt => ({
-    description: `key ${file}`,
-    kind: 'publickey',
-    async method() {
-      const found = await key();
-      if (found === undefined || !isAllowed(found, file, parts, leftOut)) return undefined;
-      return {
-        type: 'publickey',
-        username: options.user,
-        key: withAllowedSignature(found, options.login),
-      };
-    },
-  });
+  const ofFile = (file: string, key: () => ParsedKey | Promise<ParsedKey | undefined>): Attempt => {
+    let offeredKey: ParsedKey | undefined;
+    return {
+      description: `key ${file}`,
+      kind: 'publickey',
+      fingerprint: () => offeredKey && fingerprintOf(offeredKey),
+      async method() {
+        const found = await key();
+        if (found === undefined || !isAllowed(found, file, parts, leftOut)) return undefined;
+        offeredKey = found;
+        return {
+          type: 'publickey',
+          username: options.user,
+          key: withAllowedSignature(found, options.login),
+        };
+      },
+    };
+  };
   const ready = files.flatMap((file) =>
     file?.kind !== 'ready' || fromAgent.has(blobOf(file.key)) ? [] : [ofFile(file.file, () => file.key)],
   );
@@ -225,7 +236,8 @@ function agentAttempt(
   const onWait = (): void => keys.sayWaiting(socket, notice);
   const agent = new OneKeyAgent({ socket, key, rules, pause, onWait, onRefused, signal });
   const method = (): AnyAuthMethod => ({ type: 'agent', username, agent });
-  return [{ description: describeAgentKey(key, file), kind: 'publickey', method }];
+  const fingerprint = (): string => fingerprintOf(key);
+  return [{ description: describeAgentKey(key, file), kind: 'publickey', fingerprint, method }];
 }
 
 /** Returns whether the SSH configuration allows a key; adds it to `leftOut` if not. */
@@ -238,6 +250,11 @@ function isAllowed(key: ParsedKey, name: string, { options }: LoginParts, leftOu
 /** Returns the base64 blob of a public key, as in its file. */
 function blobOf(key: ParsedKey): string {
   return key.getPublicSSH().toString('base64');
+}
+
+/** Returns `SHA256:…`, as ssh-keygen prints it. */
+function fingerprintOf(key: ParsedKey): string {
+  return hostKeyOf(key.getPublicSSH()).fingerprint;
 }
 
 function unlocked(

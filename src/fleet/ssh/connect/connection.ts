@@ -31,6 +31,8 @@ export interface Connection {
   readonly client: Client;
   /** The server's software: `OpenSSH_9.2p1`. */
   readonly software: string;
+  /** The key that the host accepted last, `SHA256:…`, or another method; undefined: it accepted the login without any. */
+  readonly credential: string | undefined;
   /** Aborted when the connection is closed, with the reason. */
   readonly closed: AbortSignal;
   close(): void;
@@ -101,7 +103,12 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
     login.attach(client);
     await opening;
     endWatch();
-    return connectionOf(ssh, client, stream, greeting().software, closed.signal);
+    const { software } = greeting();
+    return connectionOf(ssh, client, stream, {
+      software,
+      credential: login.accepted(),
+      closed: closed.signal,
+    });
   } catch (error) {
     ssh.dispose();
     stream.destroy();
@@ -158,14 +165,12 @@ function connectionOf(
   ssh: NodeSSH,
   client: Client,
   stream: Readable,
-  software: string,
-  closed: AbortSignal,
+  about: Pick<Connection, 'software' | 'credential' | 'closed'>,
 ): Connection {
   return {
     ssh,
     client,
-    software,
-    closed,
+    ...about,
     close() {
       client.end();
       // The client does not destroy a stream that it has ended itself.

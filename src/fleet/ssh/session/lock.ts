@@ -5,6 +5,8 @@ import { foreignJson, foreignLine } from '../../../shared/base/foreign-text.ts';
 import type { Clock } from '../../../shared/base/clock.ts';
 import { sh } from '../../../shared/base/shell.ts';
 import { interrupted } from '../failures.ts';
+import { type AuditEntry } from '../../audit/entry.ts';
+import { auditFunctions, checkOutcome, outcomeForm } from '../../audit/host-script.ts';
 import type { HostLock, LockOptions, LockOwner } from '../transport.ts';
 import type { Wire } from '../wire/wire.ts';
 import { Output } from './run-script.ts';
@@ -31,7 +33,8 @@ type LockWay = 'first' | 'again' | 'break';
  * after a reboot. Prints `locked`, after `broke NOTE`; or `held SECONDS NOTE`, with the seconds since the last
  * heartbeat; or `passed NOTE`.
  */
-export function lockScript(owner: LockOwner, id: string, way: LockWay): string {
+export function lockScript(owner: LockOwner, id: string, way: LockWay, audit?: AuditEntry): string {
+  const { functions, begin, wait, end } = auditParts(way, audit);
   return `${sh`set -u
 d=/run/azp-fleet s=/var/lib/azp-fleet mine=${id} way=${way}
 note=${JSON.stringify({ ...owner, id })}
@@ -64,14 +67,31 @@ if [ "$way" = again ]; then
 fi
 printf '%s\\n' "$note" >"$s/lock.last" || exit 1
 sync "$s/lock.last" "$s"
-printf '%s\\n' "$note" >"$d/lock.owner"
+${functions}printf '%s\\n' "$note" >"$d/lock.owner"
 echo "$$" >"$d/lock.pid"
 beat() { if now; then echo "$up" >"$d/lock.heard"; fi; }
 beat
-echo locked
-while timeout ${lockExpiryS} /bin/sh -c 'IFS= read -r x' 9>&-; do beat; done
-rm -f "$d/lock.owner" "$d/lock.pid" "$d/lock.heard"
+${begin}echo locked
+# shellcheck disable=SC2016
+while timeout ${lockExpiryS} /bin/sh -c ${wait} 9>&-; do beat; done
+${end}rm -f "$d/lock.owner" "$d/lock.pid" "$d/lock.heard"
 `;
+}
+
+/** Returns the parts of the lock's script that write the audit file; with no entry it is not written. */
+function auditParts(way: LockWay, entry: AuditEntry | undefined) {
+  if (entry === undefined) return { functions: '', begin: '', wait: `'IFS= read -r x'`, end: '' };
+  return {
+    functions: `${auditFunctions(entry)}\nrm -f "$d/lock.said"\n`,
+    begin: `record ${way === 'again' ? 'resume' : 'begin'} 9>&-\n`,
+    // A line with a word is the outcome, others are heartbeats.
+    wait: `'IFS= read -r x || exit; [ -z "$x" ] || printf "%s\\n" "$x" >"$1"' sh "$d/lock.said"`,
+    end: `said=
+if [ -f "$d/lock.said" ]; then read -r said <"$d/lock.said"; rm -f "$d/lock.said"; fi
+${checkOutcome.text}
+if [ -n "$said" ]; then record end "$said" 9>&-; else record cut 9>&-; fi
+`,
+  };
 }
 
 interface LockParts {
@@ -81,7 +101,7 @@ interface LockParts {
   readonly clock: Clock;
 }
 
-export interface LockRequest extends Pick<LockOptions, 'signal' | 'onWait'> {
+export interface LockRequest extends Pick<LockOptions, 'signal' | 'onWait' | 'audit'> {
   readonly owner: LockOwner;
   /** Identifies the run: it may replace its own lock after a lost connection. */
   readonly id: string;
@@ -116,7 +136,7 @@ export async function takeLock(parts: LockParts, request: LockRequest): Promise<
 /** Tries once. Rejects without an answer about the lock. */
 async function tryLock(
   { wire, sudo, host }: LockParts,
-  { owner, id, way, signal }: LockRequest,
+  { owner, id, way, signal, audit }: LockRequest,
 ): Promise<{ readonly answer: LockAnswer; readonly held?: HostLock }> {
   let answer: LockAnswer = { word: 'none' };
   let running: Running | undefined;
@@ -141,7 +161,7 @@ async function tryLock(
   try {
     running = await startScript(wire, sudo, {
       host,
-      script: lockScript(owner, id, way),
+      script: lockScript(owner, id, way, audit),
       as: 'root',
       input: true,
       limitS: undefined,
@@ -172,9 +192,10 @@ function hold(running: Running, { broke }: LockAnswer, way: LockWay): HostLock {
   return {
     ...(broke === undefined || way !== 'break' ? {} : { broke }),
     lost: () => state === 'lost',
-    async release() {
+    async release(outcome) {
       state = 'released';
       clearInterval(beat);
+      if (outcome !== undefined && outcomeForm.test(outcome)) running.stdin.write(`${outcome}\n`);
       running.stdin.end();
       await new Promise<void>((resolve) => {
         const limit = new Limit(releaseMs, resolve);

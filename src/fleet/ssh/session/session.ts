@@ -58,7 +58,7 @@ export class HostSession implements Session {
   #isClosed = false;
   /** Channels that were open and have ended: a host that refuses one has room again. */
   #ended = 0;
-  #lock: { readonly request: Pick<LockRequest, 'owner' | 'id'>; held: HostLock } | undefined;
+  #lock: { readonly request: Pick<LockRequest, 'owner' | 'id' | 'audit'>; held: HostLock } | undefined;
 
   constructor(parts: SessionParts) {
     this.host = parts.host;
@@ -111,7 +111,8 @@ export class HostSession implements Session {
 
   async lock(owner: LockOwner, options: LockOptions = {}): Promise<HostLock> {
     // Identifies the run: it may replace its own lock after a lost connection.
-    const request = { owner, id: sha256(JSON.stringify(owner)).slice(0, 16) };
+    const audit = options.audit && { ...options.audit, ...defined({ key: this.#wire.credential }) };
+    const request = { owner, id: sha256(JSON.stringify(owner)).slice(0, 16), ...defined({ audit }) };
     const way = options.again === true ? 'again' : options.break === true ? 'break' : 'first';
     const { signal, onWait } = options;
     const held = await takeLock(this.#base(), { ...request, way, signal, ...defined({ onWait }) });
@@ -120,9 +121,9 @@ export class HostSession implements Session {
     return {
       ...(held.broke === undefined ? {} : { broke: held.broke }),
       lost: () => lock.held.lost(),
-      release: async () => {
+      release: async (outcome) => {
         this.#lock = undefined;
-        await lock.held.release();
+        await lock.held.release(outcome);
       },
     };
   }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 
 import type { ClientChannel } from 'ssh2';
 
+import { defined } from '../../../shared/base/objects.ts';
 import type { Connection } from '../connect/connection.ts';
 import { channelsOf, type Ending, type Wire, type WireProcess } from './wire.ts';
 
@@ -10,9 +11,10 @@ const afterExitMs = 2_000;
 
 /** Wraps a connection of the built-in client as a Wire. */
 export function ssh2Wire(connection: Connection): Wire {
-  const { ssh, client, closed, software } = connection;
+  const { ssh, client, closed, software, credential } = connection;
   return {
     closed,
+    ...defined({ credential }),
     channels: channelsOf(software),
     exec: (command) =>
       new Promise((resolve, reject) => {

@@ -25,6 +25,8 @@ export interface Wire {
   /** Opens a stream to a unix socket of the host, as the login user. Rejects if the host forbids or lacks it. */
   openSocket(path: string): Promise<Duplex>;
   readonly closed: AbortSignal;
+  /** The key that the host accepted, `SHA256:…`, or another method, such as `password`. Absent: unknown. */
+  readonly credential?: string;
   /** Maximum commands at a time. */
   readonly channels: number;
   close(): Promise<void>;

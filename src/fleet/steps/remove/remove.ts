@@ -4,6 +4,7 @@ import { HostPaths, managerUnit } from '../../../shared/contract/paths.ts';
 import { poolsInUse } from '../../../shared/contract/status.ts';
 import type { Facts, GatheredFacts } from '../../facts/facts.ts';
 import { asIfAbsent, statusOf, unreadObstacle, unreadOf } from '../../facts/unread.ts';
+import { auditFile } from '../../audit/host-script.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
 import { recordFile, type PartName } from '../../packages/package-record.ts';
 import { platformOf, unsupported } from '../../packages/distribution.ts';
@@ -198,7 +199,13 @@ function* own(facts: Facts): Generator<Change> {
       why: 'no longer used',
       disturbs: 'nothing',
       marker: 'remove',
-      details: [...gone, ...users.map((user) => `user ${user}`)].map((text) => ({ marker: 'remove', text })),
+      details: [
+        ...[...gone, ...users.map((user) => `user ${user}`)].map((text) => ({
+          marker: 'remove' as const,
+          text,
+        })),
+        { marker: 'remove', text: auditFile, effect: 'its lines stay in the system log (azp-fleet-audit)' },
+      ],
     },
     { script: filesScript(users), timeoutS: 1800, writes: gone },
   );

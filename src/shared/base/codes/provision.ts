@@ -1,5 +1,9 @@
 /** Plan, apply, proof, and what is uploaded to hosts. */
 export const provisionCodes = {
+  'audit.damaged': [
+    "lines of a host's audit file cannot be read",
+    'compare the file with `journalctl -t azp-fleet-audit` on the host',
+  ],
   'artifact.integrity': [
     'the digest of a downloaded file differs from the expected one',
     'check which registry npm uses; run the command again',

@@ -29,6 +29,24 @@ async function held(host: ScratchHost, by: string | undefined): Promise<number> 
 const lastNote = { '/var/lib/azp-fleet': '700 /', [last]: `644 ${note('mine')}` };
 const taken = { '/run/azp-fleet': '755 /', '/run/azp-fleet/lock': '644 ', ...lastNote };
 const removed = { '/run/azp-fleet/lock.owner': 'gone', '/run/azp-fleet/lock.pid': 'gone' };
+const entry = {
+  host: 'box',
+  run: 'run-1',
+  who: owner.who,
+  command: owner.command,
+  key: 'SHA256:abc',
+  plan: '0123',
+  changes: ['manager-token-1'],
+};
+const audited = lockScript(owner, 'mine', 'first', entry);
+const auditedAgain = lockScript(owner, 'mine', 'again', entry);
+const log = '/var/lib/azp-fleet/audit.jsonl';
+/** The line of an event, as a login by `lab` from 192.0.2.7 writes it. */
+const auditLine = (event: string, outcome?: string, by = { login: 'lab', from: '192.0.2.7' }) =>
+  `${JSON.stringify({ at: '2026-11-28T14:00:00Z', event, ...by, ...entry, ...(outcome === undefined ? {} : { outcome }) })}\n`;
+const shownEntry = 'timeout 5 logger -t azp-fleet-audit -p authpriv.notice -S 8192';
+const bySudo = { SUDO_USER: 'lab', SSH_CONNECTION: '192.0.2.7 50000 192.0.2.1 22' };
+
 const awaitBeat = "timeout 60 /bin/sh -c 'IFS= read -r x'";
 const noted = `sync ${last} /var/lib/azp-fleet`;
 const seen = ['flock -n 9', noted, awaitBeat];
@@ -267,6 +285,138 @@ export const lockSuite: ScriptSuite = {
         stderr: `script: cannot create ${last}: Is a directory\n`,
         calls: ['flock -n 9'],
         files: { '/run/azp-fleet': '755 /', '/run/azp-fleet/lock': '644 ' },
+      },
+    },
+  ],
+};
+
+/** What the script calls around an event. */
+const written = ['date -u +%Y-%m-%dT%H:%M:%SZ', shownEntry, shownEntry.replace('timeout 5 ', '')];
+const awaitWord = `timeout 60 /bin/sh -c 'IFS= read -r x || exit; [ -z "$x" ] || printf "%s\\n" "$x" >"$1"' sh /run/azp-fleet/lock.said`;
+/** The calls of a script that takes the lock, gets this many lines, and ends. */
+const auditCalls = (lines: number) => [
+  'flock -n 9',
+  noted,
+  ...written,
+  ...Array.from({ length: lines + 1 }, () => awaitWord),
+  ...written,
+];
+/** The system's log. */
+const logged = '/var/log/messages';
+const lines = (...all: readonly string[]) => ({
+  [log]: `600 ${all.join('')}`,
+  [logged]: `644 ${all.join('')}`,
+});
+const most = 4 * 1024 * 1024;
+
+export const auditSuite: ScriptSuite = {
+  name: 'the audit file of a host',
+  flags: [],
+  given: (host) =>
+    host
+      .folder('/var/log')
+      .file('/proc/uptime', '1234.56 99.00\n')
+      .program('sync', '')
+      .program('flock', 'exec /bin/flock "$@"')
+      .program('date', 'echo 2026-11-28T14:00:00Z')
+      .program('id', 'echo root')
+      .program('logger', `cat >>${logged}`)
+      .program('timeout', 'shift; exec "$@"'),
+  cases: [
+    {
+      name: 'has who, from where and what, before the lock is reported, and the outcome',
+      script: audited,
+      run: { env: bySudo, input: '\nchanged 3\n' },
+      after: {
+        stdout: 'locked\n',
+        calls: auditCalls(2),
+        files: { ...taken, ...lines(auditLine('begin'), auditLine('end', 'changed 3')) },
+      },
+    },
+    {
+      name: 'names a run that took the lock again, and one that was cut',
+      script: auditedAgain,
+      given: (host) => host.file(last, note('mine')),
+      run: { env: bySudo },
+      after: {
+        stdout: 'locked\n',
+        calls: auditCalls(0),
+        files: {
+          '/run/azp-fleet': '755 /',
+          '/run/azp-fleet/lock': '644 ',
+          ...lines(auditLine('resume'), auditLine('cut')),
+        },
+      },
+    },
+    {
+      name: 'of a login as root has its own address, without sudo',
+      script: audited,
+      run: { env: { SSH_CONNECTION: 'fe80::1%eth0 50000 fe80::2 22' }, input: 'ok 0\n' },
+      after: {
+        stdout: 'locked\n',
+        calls: [...auditCalls(1).slice(0, 2), 'id -un', ...auditCalls(1).slice(2)],
+        files: {
+          ...taken,
+          ...lines(
+            auditLine('begin', undefined, { login: 'root', from: 'fe80::1%eth0' }),
+            auditLine('end', 'ok 0', { login: 'root', from: 'fe80::1%eth0' }),
+          ),
+        },
+      },
+    },
+    {
+      name: 'takes no text of the host or the client that would break a line',
+      script: audited,
+      run: { env: { SUDO_USER: 'a","b', SSH_CONNECTION: 'x"y 1' }, input: 'ok "0"\n' },
+      after: {
+        stdout: 'locked\n',
+        calls: auditCalls(1),
+        files: {
+          ...taken,
+          ...lines(
+            auditLine('begin', undefined, { login: 'unknown', from: 'unknown' }),
+            auditLine('end', 'invalid', { login: 'unknown', from: 'unknown' }),
+          ),
+        },
+      },
+    },
+    {
+      name: 'is moved aside before it is longer than its limit, and replaces the earlier one',
+      script: audited,
+      given: (host) => host.file(log, 'x'.repeat(most)).file(`${log}.1`, 'older'),
+      run: { env: bySudo, input: 'ok 0\n' },
+      after: {
+        stdout: 'locked\n',
+        calls: auditCalls(1),
+        files: {
+          '/run/azp-fleet': '755 /',
+          '/run/azp-fleet/lock': '644 ',
+          [last]: `644 ${note('mine')}`,
+          ...lines(auditLine('begin'), auditLine('end', 'ok 0')),
+          [`${log}.1`]: `644 ${'x'.repeat(most)}`,
+        },
+      },
+    },
+    {
+      name: 'that was removed meanwhile stays removed; the system log has the end',
+      script: audited,
+      given: (host) => host.program('timeout', `[ "$1" = 5 ] || rm -f ${log}; shift; exec "$@"`),
+      run: { env: bySudo, input: 'changed 5\n' },
+      after: {
+        stdout: 'locked\n',
+        calls: auditCalls(1),
+        files: { ...taken, [logged]: `644 ${auditLine('begin')}${auditLine('end', 'changed 5')}` },
+      },
+    },
+    {
+      name: 'that cannot be written stops no change, nor does a missing logger',
+      script: audited,
+      given: (host) => host.folder(log).program('logger', 'exit 1'),
+      run: { env: bySudo, input: 'ok 0\n' },
+      after: {
+        stdout: 'locked\n',
+        calls: auditCalls(1),
+        files: { '/run/azp-fleet': '755 /', '/run/azp-fleet/lock': '644 ', [last]: `644 ${note('mine')}` },
       },
     },
   ],

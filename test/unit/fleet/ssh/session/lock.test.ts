@@ -9,9 +9,10 @@ import {
   waitingFor,
 } from '../../../../../src/fleet/ssh/session/lock.ts';
 import { testSuite } from '../../../../support/scratch/suite-tests.ts';
-import { lockSuite } from './lock-cases.ts';
+import { auditSuite, lockSuite } from './lock-cases.ts';
 
 testSuite(lockSuite);
+testSuite(auditSuite);
 
 // The lines of the lock script, and the resulting messages.
 
