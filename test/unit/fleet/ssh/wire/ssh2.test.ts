@@ -1,4 +1,5 @@
 // The built-in client against servers in this process: commands, sockets of the host, and a jump host.
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect } from 'node:net';
@@ -16,6 +17,7 @@ import { connectionTools, type ConnectionTools } from '../../../../../src/fleet/
 import { ssh2Wire } from '../../../../../src/fleet/ssh/wire/ssh2.ts';
 import type { Wire } from '../../../../../src/fleet/ssh/wire/wire.ts';
 import { sshKeyPair } from '../../../../support/ssh-key.ts';
+import { stagedHost } from '../../../../support/staged-host.ts';
 import { problemOf, sshSpec } from '../../../../support/transport.ts';
 
 interface Host {
@@ -121,6 +123,22 @@ test('a command has its output and its exit code', async () => {
   const { stdout, ended } = await wire.exec('echo hello');
   expect([await text(stdout), await ended]).toEqual(['hello', { code: 3, signal: undefined }]);
   await wire.close();
+});
+
+test('the key that the host accepted is known by its fingerprint, as ssh-keygen prints it', async () => {
+  const key = sshKeyPair();
+  writeFileSync(join(home, '.ssh/id_ed25519'), key.private, { mode: 0o600 });
+  const host = await stagedHost({
+    wants: ['publickey'],
+    keys: [key.public.split(' ').slice(0, 2).join(' ')],
+  });
+  const wire = await wireTo({ ...host, drop: () => undefined });
+  const blob = Buffer.from(key.public.split(' ')[1] ?? '', 'base64');
+  expect(wire.credential).toBe(
+    `SHA256:${createHash('sha256').update(blob).digest('base64').replaceAll('=', '')}`,
+  );
+  await wire.close();
+  host.close();
 });
 
 test('a socket of the host is a stream; a missing one is an error', async () => {
