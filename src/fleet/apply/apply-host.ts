@@ -68,14 +68,18 @@ export async function applyHost(
   const { host, connection, plan } = survey;
   const { who, command } = tools.owner;
   const audit = auditEntry(plan.stages, { host: host.name, run: tools.run, who, command });
-  tools.audit?.('begin', audit);
-  let word = 'failed';
+  let [word, isLocked] = ['failed', false];
+  // Without the lock nothing is changed, and the host records nothing either.
+  const onLocked = (): void => {
+    isLocked = true;
+    tools.audit?.('begin', audit);
+  };
   try {
-    const outcome = await applyLocked(survey, audit, tools, options);
+    const outcome = await applyLocked(survey, { audit, onLocked }, tools, options);
     word = outcomeWord(outcome);
     return outcome;
   } finally {
-    tools.audit?.('end', audit, word);
+    if (isLocked) tools.audit?.('end', audit, word);
     await connection.unlock(word).catch(() => undefined);
   }
 }
@@ -88,7 +92,7 @@ function outcomeWord({ state, changes, problem }: HostOutcome): string {
 /** Takes the lock and applies the plan. */
 async function applyLocked(
   survey: Survey,
-  audit: AuditEntry,
+  { audit, onLocked }: { readonly audit: AuditEntry; readonly onLocked: () => void },
   tools: ApplyTools,
   { exactFacts, proof, removes, staysDrained }: ApplyHostOptions,
 ): Promise<HostOutcome> {
@@ -111,6 +115,7 @@ async function applyLocked(
   try {
     tools.emit({ kind: 'host-state', host: name, state: 'applying' });
     await connection.lock(audit);
+    onLocked();
     // Changes of an earlier run that still run on the host end first.
     let now = await plan(factsAfterChanges);
     if (exactFacts) checkSaved(now, announced, name);

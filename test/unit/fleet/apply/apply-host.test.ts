@@ -8,6 +8,7 @@ import { wavesOf } from '../../../../src/fleet/apply/waves.ts';
 import { defaultWaves } from '../../../../src/fleet/inventory/schema/defaults.ts';
 import { HostConnection } from '../../../../src/fleet/apply/connection.ts';
 import { executeChange } from '../../../../src/fleet/apply/execute.ts';
+import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { withoutUnread } from '../../../../src/fleet/facts/unread.ts';
 import { factDigests } from '../../../../src/fleet/plan/digest.ts';
 import type { Change } from '../../../../src/fleet/steps/change.ts';
@@ -349,4 +350,30 @@ it('hosts that build an image for others come first at any parallelism; outcomes
   );
   expect(begun).toEqual(['c', 'a', 'b']);
   expect(outcomes.map(({ host }) => host)).toEqual(names);
+});
+
+describe('the audit file of this machine', () => {
+  async function recorded(host: FakeHost): Promise<readonly string[]> {
+    const lines: string[] = [];
+    const tools = {
+      ...host.tools(),
+      audit: (event: string, { changes }: { readonly changes: readonly string[] }, outcome = '') =>
+        void lines.push(`${event} ${changes.join(' ')} ${outcome}`.trim()),
+    };
+    await applyHost(host.survey(), tools, { exactFacts: false });
+    return lines;
+  }
+
+  it('gets the announced changes when the lock is taken, and the outcome', async () => {
+    expect(await recorded(hostNeeding(change('a'), change('b')))).toEqual(['begin a b', 'end a b changed 2']);
+    const failing = hostNeeding(change('a'), change('b'));
+    failing.onRun = (script) => (script === 'b' ? { code: 1 } : undefined);
+    expect(await recorded(failing)).toEqual(['begin a b', 'end a b failed 1 change.failed']);
+  });
+
+  it('gets nothing without the lock, as the file of the host', async () => {
+    const host = hostNeeding(change('a'));
+    host.lockedBy = new FleetError({ code: 'ssh.locked', what: 'bob works on it' });
+    expect(await recorded(host)).toEqual([]);
+  });
 });
