@@ -132,11 +132,6 @@ describe('history --audit', () => {
     expect((await history('gpu-1')).problems).toMatchObject([{ code: 'ssh.output-too-long' }]);
   });
 
-  test('needs --audit', async () => {
-    const { exitCode, both } = await runCommand(['history'], { cwd });
-    expect([exitCode, both]).toEqual([2, expect.stringContaining('history needs --audit')]);
-  });
-
   test('fits into 80 columns', () => {
     const records: AuditRecord[] = [
       { at: '2026-11-01T10:00:00Z', ...entry('gpu-1', 'run-1'), ...seen, outcome: 'changed 1', in: 'both' },
