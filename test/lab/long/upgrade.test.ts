@@ -89,7 +89,7 @@ test('the table has what is installed, configured, offered and supported, and ch
   const before = [text(), ...(await tracesOf(names))];
   const { code, stdout, stderr } = await cli('upgrade');
   expect(code, `${stdout}\n${stderr}`).toBe(0);
-  expect(stdout).toMatch(/^driver +580\.95\.05 +580 +595\.71\.05 +until 2028-06 +u\[1-3\]$/m);
+  expect(stdout).toMatch(/^driver +580\.95\.05 +580 +580\.95\.05, 595\.71\.05 +until 2028-06 +u\[1-3\]$/m);
   expect(stdout).toMatch(/^agent +5\.279\.0 +5\.279\.0 +5\.279\.0 /m);
   expect([text(), ...(await tracesOf(names))]).toEqual(before);
 });
