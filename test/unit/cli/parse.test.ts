@@ -124,16 +124,6 @@ test.each([
   );
 });
 
-test.each([['logs h200-1/0 -f', 'run "watch azp-fleet logs HOST/SLOT" to follow an agent']])(
-  '%s names what there is instead',
-  (line, next) => {
-    const io = { out: () => undefined, err: () => undefined, env: {}, version: '0', columns: 80 };
-    expect(() => parseArguments(line.split(' '), commands, io)).toThrow(
-      expect.objectContaining({ problem: expect.objectContaining({ next }) }),
-    );
-  },
-);
-
 test.each(['-i lab.yaml init h1', 'init -i lab.yaml h1', '--inventory=lab.yaml init h1'])(
   '%s: a command without an inventory ignores it',
   (line) => {
