@@ -20,6 +20,7 @@ const names = [...scripts.keys()];
 /** Sources whose shell text no host gets as a script of ours, each with the reason. */
 const others: Readonly<Record<string, string>> = {
   'src/cli/commands/exec.ts': "the user's own command",
+  'src/cli/render/status-page.ts': 'a page',
   'src/fleet/inventory/secret.ts': "the user's own command",
   'src/fleet/ssh/connect/dial.ts': "ssh_config's own command",
   'src/fleet/ssh/session/start.ts': 'a sentence',

@@ -204,7 +204,7 @@ interface Call {
 /** Prefix of every line that the program prints. */
 export const deepPrefix = 'azp-fleet: deep';
 /** The variable with the number of bytes to test. */
-export const bytesVariable = 'AZP_FLEET_BYTES';
+export const bytesVariable = 'DEEP_CHECK_BYTES';
 
 /** The calls of the deep check, and those after a failed one. `failure`: where name and result of the failed step are. */
 function calls(
