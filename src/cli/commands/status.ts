@@ -61,6 +61,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   }
   const show = async (open: OpenFleet & Connected): Promise<Result> => {
     const { hosts, transport, emit } = open;
+    const page = options.string('html');
     const plain = plainPools(hosts);
     const observing = observeHosts(hosts, {
       transport,
@@ -71,6 +72,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       signal: context.signal,
       parallel: options.integer('parallel', { min: 1, max: 1000 }) ?? 50,
       probe: probeOf(options),
+      history: page !== undefined,
     });
     const wanted = async (pool: string) => agentsToFind(await observing, pool);
     const [observations, listed, jobs] = await Promise.all([
@@ -112,12 +114,14 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     const found: Found = { rows, fleetDrift, parallelJobs, queues: pools.queues };
     const isScreen = isAlone && !isCheck && drift === undefined && context.stdout.isTTY === true;
     const [observed] = observations;
-    const page = options.string('html');
     if (page !== undefined) {
-      const describe = (each: Observation) => hostDetail(each, (pool) => pools.agents.get(pool), now);
+      const describe = (each: Observation) => ({
+        detail: hostDetail(each, (pool) => pools.agents.get(pool), now),
+        ...defined({ history: each.history }),
+      });
       const details = describeEach(observations, context.log, describe).rows;
       const shown = rows.flatMap((row, index) =>
-        details.slice(index, index + 1).map((detail) => ({ row, detail })),
+        details.slice(index, index + 1).map((more) => ({ row, ...more })),
       );
       writePage(resolve(context.cwd, page), statusPage(shown, { ...pageNotes(open, found, beside), now }));
     }

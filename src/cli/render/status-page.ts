@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 
 import type { PoolQueue } from '../../fleet/status/collect.ts';
-import type { GpuDetail, HostDetail, SlotDetail } from '../../fleet/status/detail.ts';
+import type { GpuDetail, HostDetail, Known, SlotDetail } from '../../fleet/status/detail.ts';
 import type { StatusRow } from '../../fleet/status/row.ts';
+import type { GpuHistory, Series } from '../../fleet/status/series.ts';
 import { ageText } from '../../fleet/verdict/sources.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
 import { drainLine, minuteOf } from '../../shared/contract/drain.ts';
@@ -12,15 +13,12 @@ import { pageScript, pageStyle } from './status-page-assets.ts';
 import { hostCounts, hostTroubles, modelOf, queueText, worstFirst } from './status.ts';
 import type { Trouble } from './trouble.ts';
 
-/** Utilization of a GPU in percent, equally spaced over 24 hours, the latest last; undefined: unknown. */
-type Series = readonly (number | undefined)[];
-
 /** One host of the page. */
 export interface PageHost {
   readonly row: StatusRow;
   readonly detail: HostDetail;
-  /** By the UUIDs of GPUs; absent: no history. */
-  readonly series?: Readonly<Record<string, Series>>;
+  /** Absent: the host could not be read. */
+  readonly history?: Known<GpuHistory>;
 }
 
 interface PageOptions {
@@ -91,6 +89,7 @@ export function statusPage(hosts: readonly PageHost[], options: PageOptions): st
 <header>
 <h1>${counts}</h1>
 <p>As of <time datetime="${at}">${minuteOf(at) ?? at}</time></p>
+${hosts.some(hasSeries) ? markup`<p class="facts">${legend}</p>` : none}
 ${queues.map((queue) => markup`<p>Queue of pool ${queue.pool}: ${queueText(queue)}</p>\n`)}
 ${notes.map((note) => markup`<p class="bad">${note}</p>\n`)}
 <div id="find" hidden>
@@ -125,11 +124,21 @@ ${hosts.map((host, index) => hostArticle(host, `${state}-${index}`, now))}
 `;
 }
 
-function hostArticle({ row, detail, series = {} }: PageHost, id: string, now: number): Html {
+const legend = 'Line of a GPU: utilization from 0 to 100 % over the last 24 hours; gaps are unknown';
+
+function hasSeries({ history }: PageHost): boolean {
+  return history !== undefined && 'value' in history && history.value.series.size > 0;
+}
+
+function hostArticle(
+  { row, detail, history = { unknown: 'host not read' } }: PageHost,
+  id: string,
+  now: number,
+): Html {
   const { host, verdict, oldest } = row;
   const age = oldest === undefined ? '' : `, ${ageText(oldest.ageS)} old`;
   const drains = 'value' in detail.drains ? detail.drains.value : [];
-  const gpus = detail.slots.flatMap((slot) => gpuItems(slot, series, now));
+  const gpus = detail.slots.flatMap((slot) => gpuItems(slot, history, now));
   const facts = factTexts(row, detail).map(([label, text]) => `${label}: ${text}`);
   const list = markup`<ul class="gpus" aria-label="GPUs of ${host}">${gpus}</ul>`;
   return markup`<article class="host" tabindex="-1" aria-labelledby="${id}">
@@ -151,10 +160,10 @@ ${next === '' ? none : markup`<p class="next">Next: ${next}</p>`}
 }
 
 /** Returns one tile for each GPU of a slot, or one for a slot whose GPUs are unknown, or that has none. */
-function gpuItems(slot: SlotDetail, series: Readonly<Record<string, Series>>, now: number): readonly Html[] {
+function gpuItems(slot: SlotDetail, history: Known<GpuHistory>, now: number): readonly Html[] {
   if ('unknown' in slot.gpus) return [tile(slot, `GPUs unknown: ${slot.gpus.unknown}`, none, now)];
   if (slot.gpus.value.length === 0) return [tile(slot, 'no GPU', none, now)];
-  return slot.gpus.value.map((gpu) => tile(slot, gpuName(gpu), loadOf(gpu, series[gpu.uuid]), now));
+  return slot.gpus.value.map((gpu) => tile(slot, gpuName(gpu), loadOf(gpu, history), now));
 }
 
 function gpuName({ name, uuid, unknown }: GpuDetail): string {
@@ -179,7 +188,7 @@ ${job === '' && link === undefined ? none : markup`<p>${shown}</p>`}
 `;
 }
 
-function loadOf(gpu: GpuDetail, series: Series | undefined): Html {
+function loadOf(gpu: GpuDetail, history: Known<GpuHistory>): Html {
   const { utilizationPercent: used, temperatureC, memoryUsedMiB, memoryTotalMiB } = gpu;
   const value = (number: number | undefined): string =>
     number === undefined ? '?' : String(Math.round(number));
@@ -187,7 +196,7 @@ function loadOf(gpu: GpuDetail, series: Series | undefined): Html {
     mib === undefined ? '?' : String(Math.round(mib / 102.4) / 10);
   return markup`<p>${value(used)} %, ${value(temperatureC)} °C, ${gib(memoryUsedMiB)}/${gib(memoryTotalMiB)} GiB</p>
 ${used === undefined ? none : bar(bounded(used))}
-${sparkline(series)}
+${historyOf(gpu, history)}
 `;
 }
 
@@ -202,24 +211,45 @@ function bounded(percent: number): number {
   return Math.max(0, Math.min(100, Math.round(percent)));
 }
 
-/** Returns a line for each stretch of known values; one of a single value is a dot. */
-function sparkline(series: Series = []): Html {
+/** Returns the line of a GPU, or that there is none yet, or why it is unknown. */
+function historyOf({ uuid }: GpuDetail, history: Known<GpuHistory>): Html {
+  const unknown = (why: string): Html => markup`<p class="facts">history unknown: ${why}</p>`;
+  if ('unknown' in history) return unknown(history.unknown);
+  if (uuid.startsWith('MIG-')) return unknown('nvidia-smi reports no utilization of MIG devices');
+  const { series, omitted } = history.value;
+  const values = series.get(uuid);
+  if (values !== undefined) return sparkline(values) ?? unknown('utilization not reported');
+  return omitted > 0 ? unknown('too many GPUs for one answer') : markup`<p class="facts">no history yet</p>`;
+}
+
+/** Returns a line for each stretch of known values, one of a single value is a dot; undefined: no value is known. */
+function sparkline(series: Series): Html | undefined {
   const values = series.map((value) =>
     value === undefined || Number.isNaN(value) ? undefined : bounded(value),
   );
   const known = values.filter((value) => value !== undefined);
-  if (known.length === 0) return markup`<p class="facts">no history yet</p>`;
+  if (known.length === 0) return undefined;
   const path = values.map((value, index) => {
     if (value === undefined) return '';
     const isFirst = values[index - 1] === undefined;
     return `${isFirst ? 'M' : 'L'}${index} ${100 - value}${isFirst ? 'h.1' : ''}`;
   });
-  const unknown = values.length - known.length;
-  const gaps = unknown === 0 ? '' : `, ${count(unknown, 'value')} unknown`;
-  const mean = Math.round(known.reduce((sum, value) => sum + value, 0) / known.length);
-  const label = `Utilization in 24 hours: ${Math.min(...known)} to ${Math.max(...known)} %, mean ${mean} %${gaps}`;
   const width = Math.max(1, values.length - 1);
-  return markup`<svg class="line" viewBox="0 0 ${width} 100" preserveAspectRatio="none" role="img" aria-label="${label}">
+  return markup`<svg class="line" viewBox="0 0 ${width} 100" preserveAspectRatio="none" role="img" aria-label="${seriesText(values, known)}">
 <path d="${path.join('')}"/>
 </svg>`;
+}
+
+/** Returns the line in words, for screen readers. */
+function seriesText(values: Series, known: readonly number[]): string {
+  const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
+  const last = values.at(-1);
+  const unknown = values.length - known.length;
+  return [
+    `Utilization in 24 hours: min ${Math.min(...known)} %`,
+    `mean ${Math.round(mean)} %`,
+    `max ${Math.max(...known)} %`,
+    last === undefined ? 'last unknown' : `last ${last} %`,
+    ...(unknown === 0 ? [] : [`${count(unknown, 'value')} unknown`]),
+  ].join(', ');
 }

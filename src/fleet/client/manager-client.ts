@@ -6,6 +6,7 @@ import { foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
 import { type DrainOrder, isEndedBy, type UndrainOwnOrder } from '../../shared/contract/drain.ts';
 import {
   type HistoryAnswer,
+  longestSeries,
   readHistory,
   readSeries,
   type SeriesAnswer,
@@ -61,7 +62,7 @@ interface ManagerClientOptions {
   readonly attempts?: number;
   /**
    * Accepts a manager of any release, for `status`, `drain` and `undrain`, which are the same in all releases:
-   * `provision` drains the manager that it updates.
+   * `provision` drains the manager that it updates. Also for `series`, which changes nothing and has its own schema number.
    */
   readonly anyRelease?: boolean;
   /** Default: the release of this program. */
@@ -151,7 +152,9 @@ export function createManagerClient(
     },
     history: async (since) =>
       read(await call('GET', `/v1/history?${new URLSearchParams({ since }).toString()}`), readHistory),
-    series: async (hours) => read(await call('GET', `/v1/series?hours=${hours}`), readSeries),
+    series: async (hours) =>
+      // The byte more is the line end.
+      read(await call('GET', `/v1/series?hours=${hours}`, undefined, longestSeries + 1), readSeries),
     diagnostics: (slot, run) => {
       const query = new URLSearchParams({ slot, ...(run === undefined ? {} : { run }) });
       return call('GET', `/v1/diagnostics?${query.toString()}`, undefined, longestOutput);
@@ -294,7 +297,7 @@ function tooLong(limit: number): FleetError {
   return new FleetError({
     code: 'manager.answer',
     step: 'manager',
-    what: `the manager sent a response of more than ${limit / 1024 / 1024} MiB`,
+    what: `the manager sent a response of more than ${limit < 1024 ** 2 ? `${Math.floor(limit / 1024)} KiB` : `${limit / 1024 ** 2} MiB`}`,
     next: 'look at `journalctl -u azp-fleet-manager` on the host',
   });
 }

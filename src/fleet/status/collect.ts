@@ -27,6 +27,7 @@ import { createManagerClient } from '../client/manager-client.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { gpuUse, type SlotsNow, whyInUse } from './gpu-use.ts';
 import { agentNamesOf, hasNoManager, type Observation } from './row.ts';
+import { askSeries } from './series.ts';
 
 interface ObserveTools {
   readonly transport: Transport;
@@ -39,10 +40,12 @@ interface ObserveTools {
   readonly parallel: number;
   /** Run a probe container on each. */
   readonly probe: { readonly deadlineMs: number; readonly deep: boolean } | undefined;
+  /** Ask each manager for the history of its GPUs. */
+  readonly history?: boolean;
 }
 
 /**
- * Observes all hosts: one connection and one exec each, and one container with `probe`. Changes nothing. An error, also a bug of
+ * Observes all hosts: one connection and one exec each, one container with `probe`, one question with `history`. Changes nothing. An error, also a bug of
  * azp-fleet, is the problem of its host only.
  */
 export async function observeHosts(
@@ -64,8 +67,15 @@ async function observeHost(host: HostSpec, tools: ObserveTools): Promise<Observa
     isConnected = true;
     try {
       emit({ kind: 'host-state', host: name, state: 'reading' });
-      const facts = await gatherFacts(session, host, tools.root, signal);
-      const read = { host, facts, readAt: tools.clock.wall() };
+      const readFacts = async () => ({
+        facts: await gatherFacts(session, host, tools.root, signal),
+        readAt: tools.clock.wall(),
+      });
+      const [{ facts, readAt }, history] = await Promise.all([
+        readFacts(),
+        tools.history === true ? askSeries(session, name) : undefined,
+      ]);
+      const read = { host, facts, readAt, ...defined({ history }) };
       // Later this runs for all hosts together: tried here, its failure is this host's problem.
       for (const pool of poolsSeen({ host, facts })) agentNamesOf({ host, facts }, pool);
       if (tools.probe === undefined) return read;

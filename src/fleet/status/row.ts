@@ -30,6 +30,8 @@ import { judge, type Judgement, switchedOff } from '../verdict/judge.ts';
 import { isSilent } from '../verdict/manager.ts';
 import type { Oldest } from '../verdict/sources.ts';
 import type { AgentsIn } from '../verdict/host-view.ts';
+import type { Known } from './detail.ts';
+import type { GpuHistory } from './series.ts';
 
 /** What was read from one host. */
 export interface Observation {
@@ -45,6 +47,8 @@ export interface Observation {
   readonly probe?: Checkup;
   /** A probe was requested, and the facts show no running Docker. */
   readonly isProbeSkipped?: boolean;
+  /** Absent: it was not requested, or the host could not be read. */
+  readonly history?: Known<GpuHistory>;
 }
 
 /** One line of the status table, and of `--json`. Unknown is undefined. */

@@ -2,6 +2,7 @@ import {
   type GpuSeries,
   type HistoryEvent,
   type HistorySummary,
+  longestSeries,
   type RunEvent,
   type SeriesAnswer,
   seriesPoints,
@@ -10,8 +11,6 @@ import type { Entry, GpuSample, SampleEntry } from './entries.ts';
 
 /** Days of the summary. */
 const summaryS = 7 * 24 * 3600;
-/** Bytes of an answer with series. */
-const longestSeries = 64 * 1024;
 /** Bytes of an answer with events: a thousand have some 300 KiB. */
 const longestEvents = 2 * 1024 ** 2;
 /** Different causes in a summary; a host has a dozen. */

@@ -90,7 +90,7 @@ export interface GpuSeries {
   readonly powerW: readonly (number | null)[];
 }
 
-/** The answer to `GET /v1/series?hours=…`, at most 64 KiB. */
+/** The answer to `GET /v1/series?hours=…`, at most `longestSeries`. */
 export interface SeriesAnswer {
   readonly schema: 1;
   /** ISO 8601: start of the first point. */
@@ -104,6 +104,9 @@ export interface SeriesAnswer {
 
 /** Points of each series. */
 export const seriesPoints = 96;
+
+/** Bytes of an answer with series. */
+export const longestSeries = 64 * 1024;
 
 const text = z.string();
 const number = z.number().optional();

@@ -18,7 +18,10 @@ const values = Array.from({ length: 96 }, (_, n) => (n % 20 === 3 ? undefined : 
 const long = 'train-resnet50-with-a-name-that-is-longer-than-a-phone-is-wide-and-has-no-space-in-it';
 const text = statusPage(
   [
-    { ...answerOf('h200-1', { slots: [busy('0', long), busy('1', 'lint')] }), series: { 'GPU-1': values } },
+    {
+      ...answerOf('h200-1', { slots: [busy('0', long), busy('1', 'lint')] }),
+      history: { value: { series: new Map([['GPU-1', values]]), omitted: 0 } },
+    },
     answerOf('h200-2', { health: hot }),
     ...Array.from({ length: 30 }, (_, n) => answerOf(`l40s-${n}`)),
   ],

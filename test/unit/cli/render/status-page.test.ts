@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 
 import { type PageHost, statusPage } from '../../../../src/cli/render/status-page.ts';
 import { pageColors, pageScript, pageStyle } from '../../../../src/cli/render/status-page-assets.ts';
+import type { Series } from '../../../../src/fleet/status/series.ts';
 import { foreignValue } from '../../../../src/shared/base/foreign-text.ts';
 import { now } from '../../fleet/status/observation.ts';
 import { busy, hot, answerOf, lost } from '../watch/fleet.ts';
@@ -44,7 +45,7 @@ test('problems come first; each host has its verdict, cause, next action, jobs a
     'train resnet50',
     '0 H200 50 %, 40 °C, 1/140.4 GiB',
     'GPUs unknown: host not read',
-    'no history yet',
+    'history unknown: host not read',
   ])
     expect(text).toContain(shown);
 });
@@ -128,25 +129,51 @@ function unbalanced(markup: string): string[] {
 }
 
 describe('history', () => {
-  const drawn = (values: readonly (number | undefined)[]): string => {
-    const [first] = hosts;
-    return first === undefined ? '' : statusPage([{ ...first, series: { 'GPU-1': values } }], options);
+  const drawn = (history: PageHost['history'], gpu = 'GPU-1'): string => {
+    const { row, detail } = answerOf('h200-1', { slots: [busy('0', 'lint')] });
+    const slots = detail.slots.map((slot) => ({ ...slot, gpus: { value: [{ uuid: gpu }] } }));
+    return statusPage([{ row, detail: { ...detail, slots }, ...(history && { history }) }], options);
   };
-
-  test('a line for each stretch of known values, and its text', () => {
-    const shown = drawn([0, 50, undefined, 100, undefined, 20, 30]);
-    expect(shown).toContain('<path d="M0 100h.1L1 50M3 0h.1M5 80h.1L6 70"/>');
-    expect(shown).toContain(
-      'role="img" aria-label="Utilization in 24 hours: 0 to 100 %, mean 40 %, 2 values unknown"',
-    );
+  const known = (values: Series, omitted = 0): PageHost['history'] => ({
+    value: { series: new Map([['GPU-1', values]]), omitted },
   });
 
-  test.each([[[]], [[undefined, undefined]], [[Number.NaN]]])('of %j there is none', (values) => {
-    expect(drawn(values)).not.toContain('<path');
+  test('a line for each stretch of known values, and its text', () => {
+    const shown = drawn(known([0, 50, undefined, 100, undefined, 20, 30]));
+    expect(shown).toContain('<path d="M0 100h.1L1 50M3 0h.1M5 80h.1L6 70"/>');
+    expect(shown).toContain(
+      'role="img" aria-label="Utilization in 24 hours: min 0 %, mean 40 %, max 100 %, last 30 %, 2 values unknown"',
+    );
+    expect(textOf(shown)).toContain('Line of a GPU: utilization from 0 to 100 % over the last 24 hours');
+    expect(drawn(known([7, undefined]))).toContain('max 7 %, last unknown, 1 value unknown"');
+  });
+
+  test.each([[[]], [[undefined, undefined]], [[Number.NaN]]])('of %j there is no line', (values) => {
+    const shown = drawn(known(values));
+    expect(shown).not.toContain('<path');
+    expect(textOf(shown)).toContain('history unknown: utilization not reported');
+  });
+
+  test.each<[string, PageHost['history'], string, string]>([
+    ['a GPU without samples', known([1]), 'GPU-2', 'no history yet'],
+    ['a GPU with the name of a method', known([1]), 'constructor', 'no history yet'],
+    ['a GPU that may be left out', known([1], 3), 'GPU-2', 'history unknown: too many GPUs for one answer'],
+    [
+      'a MIG device',
+      known([1]),
+      'MIG-1',
+      'history unknown: nvidia-smi reports no utilization of MIG devices',
+    ],
+    ['no answer', { unknown: '<b>no</b>\u001b[31m' }, 'GPU-1', 'history unknown: &lt;b&gt;no&lt;/b&gt;'],
+    ['a host that was not read', undefined, 'GPU-1', 'history unknown: host not read'],
+  ])('of %s', (_, history, gpu, text) => {
+    const shown = drawn(history, gpu);
+    expect(textOf(shown)).toContain(text);
+    expect(shown).not.toMatch(/<path|\u001b/);
   });
 
   test('values beyond 0 to 100 stay in the picture', () => {
-    expect(drawn([-5, 1e9])).toContain('<path d="M0 100h.1L1 0"/>');
+    expect(drawn(known([-5, 1e9]))).toContain('<path d="M0 100h.1L1 0"/>');
   });
 });
 
@@ -182,7 +209,11 @@ describe.each([
 
 test('300 hosts with 8 GPUs and a history take less than 10 MB', () => {
   const values = Array.from({ length: 96 }, (_, n) => n);
-  const series = { 'GPU-1': values, 'GPU-2': values };
-  const many = Array.from({ length: 300 }, (_, n) => ({ ...answerOf(`gpu-${n}`), series }));
+  const series = new Map([
+    ['GPU-1', values],
+    ['GPU-2', values],
+  ]);
+  const history = { value: { series, omitted: 0 } };
+  const many = Array.from({ length: 300 }, (_, n) => ({ ...answerOf(`gpu-${n}`), history }));
   expect(statusPage(many, options).length * 4).toBeLessThan(10_000_000);
 });
