@@ -259,7 +259,8 @@ export const healthCodes = {
     {
       title: 'GPU is not listed',
       when: 'on the PCI bus (VGA or 3D controller of NVIDIA, not bound to vfio-pci), but not listed; stops the slots on that GPU',
-      dependsOn: [...driverFaults, 'gpu.init-failed', 'gpu.none-found'],
+      // XID 79: the GPU has fallen off the bus.
+      dependsOn: [...driverFaults, 'gpu.init-failed', 'gpu.none-found', 'xid.79'],
       kind: 'permanent',
     },
   ],

@@ -92,6 +92,15 @@ test('an XID is reported with the UUID of the GPU at its address', () => {
   expect(verdict.cause).toMatch(/^GPU-00000002: XID 95/);
 });
 
+test('a GPU that fell off the bus is not also one that nvidia-smi does not list', () => {
+  const xids = readXids('NVRM: Xid (PCI:0000:85:00): 79, GPU has fallen off the bus.');
+  const { verdict } = examine(ran(pair), 'host', { pci: [...pci, '0000:85:00.0'], xids });
+  expect(verdict).toMatchObject({
+    cause: 'GPU 0000:85:00.0: XID 79 in the kernel log: the GPU has fallen off the bus',
+    next: 'drain and reboot the host; if the fault returns, check the hardware',
+  });
+});
+
 test.each([
   ['of its instance', 'GPU-I:04', 94, 'MIG-bbbbbbbb-0000-5000-8000-000000000001'],
   ['of no instance', 'GPU-I:09', 94, 'GPU-00000004-0000-4000-8000-000000000004'],

@@ -36,7 +36,8 @@ describe('each declared dependency', () => {
 
   test('names findings that exist', () => {
     const codes = new Set(declared.map(({ code }) => code));
-    expect(pairs.filter(([, cause]) => !codes.has(cause))).toEqual([]);
+    const isXid = (code: string) => /^xid\.[1-9]\d{0,2}$/.test(code);
+    expect(pairs.filter(([, cause]) => !codes.has(cause) && !isXid(cause))).toEqual([]);
   });
 
   test('is no part of a circle, which would hide all', () => {
@@ -70,6 +71,20 @@ test('a finding about one GPU is hidden behind one about that GPU, or about the 
   const missing = found('gpu.missing', { gpu: 'a' });
   expect(shown(missing, found('gpu.init-failed', { gpu: 'a' }))).toEqual(['gpu.init-failed']);
   expect(shown(missing, found('driver.not-loaded'))).toEqual(['driver.not-loaded']);
+});
+
+describe('a GPU that is not listed and an XID', () => {
+  const [one, other] = ['0000:83:00.0', '0000:84:00.0'];
+  test.each<[string, Finding, readonly string[]]>([
+    ['that it fell off the bus: that is the cause', found('xid.79', { gpu: one }), ['xid.79']],
+    ['of another GPU that fell off the bus', found('xid.79', { gpu: other }), ['gpu.missing', 'xid.79']],
+    ['of another number', found('xid.48', { gpu: one }), ['gpu.missing', 'xid.48']],
+    ['that is less severe', found('xid.79', { gpu: one, severity: 'warn' }), ['gpu.missing', 'xid.79']],
+  ])('%s', (_, xid, codes) => {
+    const missing = found('gpu.missing', { gpu: one });
+    expect(shown(missing, xid)).toEqual(codes);
+    expect(shown(xid, missing).toSorted()).toEqual([...codes].toSorted());
+  });
 });
 
 describe('a finding that often ends by itself', () => {
