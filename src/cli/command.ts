@@ -50,6 +50,8 @@ interface Declaration {
   readonly inventory?: boolean;
   /** True for a command that shows the state of hosts: a host that failed is no failure of its run, so its log is not named. */
   readonly showsHealth?: true;
+  /** True for a command whose --check exits as a monitoring plugin, also where the arguments are wrong. */
+  readonly isPlugin?: true;
   /** True for commands that contact neither a host nor a server. */
   readonly offline?: true;
   /** True for commands without an inventory that read ssh's configuration (init, setup). */

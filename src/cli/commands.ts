@@ -242,6 +242,7 @@ const fleetCommands: readonly CommandSpec[] = [
   {
     name: 'status',
     showsHealth: true,
+    isPlugin: true,
     group: 'Inspect',
     summary: 'one table of all hosts: software, GPUs, agents, verdict, cause and fix',
     description:

@@ -117,7 +117,7 @@ export function globalFlagsIn(argv: readonly string[]) {
   return {
     json: own.has('--json'),
     debug: own.has('--debug'),
-    check: own.has('status') && own.has('--check'),
+    check: own.has('--check') && commands.some(({ name, isPlugin }) => isPlugin === true && own.has(name)),
     noColor: own.has('--no-color'),
   };
 }

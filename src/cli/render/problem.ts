@@ -15,7 +15,7 @@ interface ReportOptions {
   readonly interrupted: boolean;
   readonly json: boolean;
   readonly debug: boolean;
-  /** True for `status --check`. */
+  /** True for `--check` of a command that is a monitoring plugin. */
   readonly check: boolean;
   /** Undefined if none could be written. */
   readonly logFile: string | undefined;
