@@ -266,7 +266,7 @@ const fleetCommands: readonly CommandSpec[] = [
       {
         flags: '-w, --watch',
         description:
-          'refresh the screen until q: asks managers every 10 s and pools once a minute; / filters, Enter opens a host',
+          'refresh the screen until q, whole hosts only: asks managers every 10 s and pools once a minute; / filters, Enter opens a host',
       },
       {
         flags: '--html <file>',

@@ -35,6 +35,7 @@ import type { Context } from '../../shared/base/context.ts';
 import { FleetError, type Problem, usageError, whyNot } from '../../shared/base/errors.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { valueOf } from '../../shared/base/reading.ts';
+import { quote } from '../../shared/base/shell.ts';
 import type { SlotStatus } from '../../shared/contract/status.ts';
 import type { CommandInput } from '../command.ts';
 import { checkExitCode, checkText } from '../render/check.ts';
@@ -56,7 +57,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const isCheck = options.flag('check');
   if (isCheck && options.flag('drift')) throw checkWithDrift();
   if (options.flag('watch')) {
-    refuseWithWatch(input);
+    refuseWithWatch(input, targets);
     return watch(context, { ...input, positionals: targets.hosts });
   }
   const show = async (open: OpenFleet & Connected): Promise<Result> => {
@@ -166,8 +167,9 @@ function checkWithDrift(): FleetError {
   });
 }
 
-/** Throws for an option that --watch would ignore. */
-function refuseWithWatch({ options }: CommandInput): void {
+/** Throws for a slot or an option that --watch would ignore. */
+function refuseWithWatch({ options }: CommandInput, targets: Targets): void {
+  if (targets.hasNames) throw slotWithWatch(targets);
   const other = ['check', 'drift', 'html', 'json', 'probe', 'strict'].find(
     (name) => options.flag(name) || options.string(name) !== undefined,
   );
@@ -176,6 +178,14 @@ function refuseWithWatch({ options }: CommandInput): void {
     code: 'usage.arguments',
     what: `--watch does not go with --${other}`,
     next: other === 'json' ? 'for programs run azp-fleet status --json' : `run azp-fleet status --${other}`,
+  });
+}
+
+function slotWithWatch({ hosts }: Targets): FleetError {
+  return usageError({
+    code: 'usage.arguments',
+    what: '--watch shows whole hosts, not single slots',
+    next: `run azp-fleet status --watch ${[...new Set(hosts)].map(quote).join(' ')}`,
   });
 }
 

@@ -82,6 +82,17 @@ test('--watch without a terminal is a usage error that names the other ways', as
   expect(await runCommand(['status', '--watch'], piped)).toMatchObject({ exitCode: 2 });
 });
 
+test.each([
+  ['h200-1/0', 'h200-1'],
+  ['h200-1/0 h200-1/h200-1-1', 'h200-1'],
+  ['h200-*/0', "'h200-*'"],
+])('--watch of %s is a usage error that names the hosts', async (targets, hosts) => {
+  const { exitCode, stderr } = await status(...targets.split(' '), '--watch');
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('--watch shows whole hosts, not single slots [usage.arguments]');
+  expect(stderr).toContain(`run azp-fleet status --watch ${hosts}\n`);
+});
+
 test.each(['--json', '--check', '--drift', '--probe', '--strict', '--html x.html'])(
   '--watch with %s is a usage error',
   async (options) => {
