@@ -6,7 +6,7 @@ import type { EditedValue } from '../src/fleet/upgrade/edit.ts';
 import { type Configured, partNames, type PartRow } from '../src/fleet/upgrade/parts.ts';
 import type { RungResult } from '../src/fleet/doctor/ladder.ts';
 import type { PoolQueue } from '../src/fleet/status/collect.ts';
-import type { RotationEnd } from '../src/cli/render/rotation.ts';
+import type { MintedToken, RotationEnd } from '../src/cli/render/rotation.ts';
 import type { HostOutcome } from '../src/fleet/apply/outcome.ts';
 import type { GpuDetail, HostDetail, SlotDetail } from '../src/fleet/status/detail.ts';
 import type { JobsView, StatusRow } from '../src/fleet/status/row.ts';
@@ -362,6 +362,11 @@ const outcome = z.object({
     .optional(),
 } satisfies Members<HostOutcome>);
 
+const namedToken = z.object({
+  name: text,
+  expires: nullable(text).describe('ISO 8601; null: not known'),
+} satisfies Members<MintedToken>);
+
 const rotation = z.object({
   kind: z.enum(['pat', 'service-principal']),
   source: text.describe('Where the inventory takes the token from'),
@@ -370,6 +375,17 @@ const rotation = z.object({
   proven: count.describe('Hosts from which Azure DevOps has accepted the token'),
   left: texts.describe('Hosts of the run that do not use it, or of which that is unknown'),
   outside: texts.describe('Hosts of the inventory that the run did not include'),
+  minted: nullable(namedToken).describe('The token that --mint created; null: none'),
+  earlier: nullable(
+    z.union([
+      z.object({
+        kind: z.enum(['known', 'candidates']).describe('known: by its expiry in the inventory'),
+        tokens: z.array(namedToken),
+      }),
+      z.object({ kind: z.literal('unknown'), why: text }),
+    ]),
+  ).describe('The token that the created one replaces; null without --mint'),
+  kept: texts.describe('Copies of earlier tokens; removed where every host uses the new one'),
   finish: nullable(text).describe('The command that finishes the rotation; null: every host uses the token'),
 } satisfies Members<RotationEnd & { readonly finish: string | null }>);
 

@@ -179,11 +179,21 @@ const fleetCommands: readonly CommandSpec[] = [
     group: 'Change',
     summary: 'give hosts a new token without a restart, and prove that it is used',
     description:
-      'Put the new token where the inventory points, then run this. It checks the rights of the token before any host gets it, replaces it on one host, waits until Azure DevOps has accepted it from there, and continues with all others. Agents and jobs continue. It names the hosts that are left, and what to revoke.',
+      'Put the new token where the inventory points, then run this. It checks the rights of the token before any host gets it, replaces it on one host, waits until Azure DevOps has accepted it from there, and continues with all others. Agents and jobs continue. It names the hosts that are left, and what to revoke. With --mint it creates the new token itself with "az rest", as the user of az, and stores it in the file that the inventory names; this has not been tried with the live service.',
     positionals: '[hosts...]',
-    options: [{ flags: '--dry-run', description: 'stop after the plan' }, parallel, breakLock],
+    options: [
+      { flags: '--mint', description: 'create the token first, with az; unconfirmed' },
+      {
+        flags: '--valid-for <duration>',
+        description: 'with --mint: until the token expires, 1d to 365d (90d by default)',
+      },
+      { flags: '--dry-run', description: 'stop after the plan' },
+      parallel,
+      breakLock,
+    ],
     examples: [
       ['azp-fleet token rotate', 'all hosts, one first'],
+      ['azp-fleet token rotate --mint --valid-for 30d', 'create the token, too, with az (unconfirmed)'],
       ['azp-fleet token rotate h200-1', 'a host that was off before'],
     ],
     json: ['plan', 'hosts', 'token'],

@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs';
+
 import { applyHosts } from '../../fleet/apply/apply.ts';
 import { finishHost } from '../../fleet/apply/apply-host.ts';
 import type { ApplyTools } from '../../fleet/apply/apply-tools.ts';
@@ -15,33 +17,41 @@ import { organizationUrl } from '../../shared/azure/url.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import type { CommandInput } from '../command.ts';
-import type { Result } from '../result.ts';
+import { declined, type Result } from '../result.ts';
 import { finishing, rotationText, type RotationEnd } from '../render/rotation.ts';
 import { changeHosts } from '../run/change-hosts.ts';
 import { openFleet, type OpenFleet } from '../run/fleet.ts';
 import { connected, overSsh, type Connected, type Wiring } from '../run/hosts.ts';
 import { hostTools } from '../run/planning.ts';
+import { mint, type Minted } from '../token/mint.ts';
+import { keptTokens } from '../token/token-file.ts';
 
 /** Replaced by tests. */
 interface RotateParts extends Partial<Pick<ApplyTools, 'gather' | 'sleep'>> {
   readonly wiring?: Wiring<Transport>;
+  /** The address of an organization's personal access tokens. */
+  readonly tokensUrl?: (organization: string) => string;
 }
 
 /** Replaces the token of hosts: of one first, then of all others. Restarts nothing. */
 export async function runRotate(
   context: Context,
   input: CommandInput,
-  { wiring = overSsh, ...replaced }: RotateParts = {},
+  { wiring = overSsh, tokensUrl, ...replaced }: RotateParts = {},
 ): Promise<Result> {
-  const opened = await openFleet(context, input);
-  return connected(context, input, opened, wiring, (open) => rotate(context, input, open, replaced));
+  const isMinting = input.options.flag('mint');
+  const minted = isMinting ? await mint(context, input, tokensUrl) : undefined;
+  if (isMinting && minted === undefined) return declined;
+  const opened = minted?.open ?? (await openFleet(context, input));
+  return connected(context, input, opened, wiring, (open) => rotate(context, input, open, minted, replaced));
 }
 
 async function rotate(
   context: Context,
   input: CommandInput,
   open: OpenFleet & Connected,
-  replaced: Omit<RotateParts, 'wiring'>,
+  minted: Minted | undefined,
+  replaced: Omit<RotateParts, 'wiring' | 'tokensUrl'>,
 ): Promise<Result> {
   const digest = salted(open.credential);
   const plan: ApplyTools['plan'] = (facts, { name }) => {
@@ -64,7 +74,7 @@ async function rotate(
     unasked: 'review the plan with --dry-run, then run again with --yes',
     survey: () =>
       surveyHosts(open.hosts, tools, { follow: !input.options.flag('dryRun') }, (reached) =>
-        checkRights(open, reached),
+        minted?.isPlanned === true ? Promise.resolve() : checkRights(open, reached),
       ),
     waves: () => undefined,
     apply: async (found) => {
@@ -74,7 +84,7 @@ async function rotate(
       return outcomes;
     },
   });
-  return outcomes === undefined ? result : withEnd(result, rotationEnd(open, outcomes), context);
+  return outcomes === undefined ? result : withEnd(result, rotationEnd(open, outcomes, minted), context);
 }
 
 /** Throws if agents could not be registered with the token in the pools of these hosts: then no host gets it. */
@@ -107,16 +117,23 @@ export function canaryFirst({ hosts }: Pick<HostsSurvey, 'hosts'>): InWaves {
   };
 }
 
-/** Returns which hosts use the token, and what to revoke. */
-function rotationEnd({ fleet, hosts }: OpenFleet, outcomes: readonly HostOutcome[]): RotationEnd {
+/** Returns which hosts use the token, and what to revoke. Where every host uses it, kept copies of earlier tokens are removed. */
+function rotationEnd(
+  { fleet, hosts }: OpenFleet,
+  outcomes: readonly HostOutcome[],
+  minted: Minted | undefined,
+): RotationEnd {
   const { credential, organization } = fleet;
   const done = outcomes.filter(({ state }) => state === 'ok' || state === 'changed');
   const proven = new Set(done.map(({ host }) => host));
   const asked = new Set(hosts.map(({ name }) => name));
   const missing = fleet.hosts.map(({ name }) => name).filter((name) => !proven.has(name));
+  const source = credentialSource(fleet);
+  const kept = 'file' in source ? keptTokens(source.file).map(({ file }) => file) : [];
+  if (missing.length === 0) for (const file of kept) rmSync(file, { force: true });
   return {
     kind: credential.kind,
-    source: describeSource(credentialSource(fleet)),
+    source: describeSource(source),
     page:
       credential.kind === 'pat'
         ? `${organizationUrl(organization)}/_usersSettings/tokens`
@@ -125,6 +142,9 @@ function rotationEnd({ fleet, hosts }: OpenFleet, outcomes: readonly HostOutcome
     proven: proven.size,
     left: missing.filter((name) => asked.has(name)),
     outside: missing.filter((name) => !asked.has(name)),
+    minted: minted?.minted ?? null,
+    earlier: minted?.earlier ?? null,
+    kept,
   };
 }
 

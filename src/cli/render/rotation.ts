@@ -1,6 +1,19 @@
 import { quote } from '../../shared/base/shell.ts';
 import { count, wrap } from './lines.ts';
 
+/** A token that `token rotate --mint` created. */
+export interface MintedToken {
+  readonly name: string;
+  /** ISO 8601; null: not known to this run. */
+  readonly expires: string | null;
+}
+
+/** The token that a created one replaces, as far as the list of tokens shows it. */
+export type EarlierToken =
+  /** `known`: its expiry is that of the inventory. `candidates`: one of these, if the user of az created it. */
+  | { readonly kind: 'known' | 'candidates'; readonly tokens: readonly MintedToken[] }
+  | { readonly kind: 'unknown'; readonly why: string };
+
 /** Which hosts use the new token after a run, and what to revoke. */
 export interface RotationEnd {
   readonly kind: 'pat' | 'service-principal';
@@ -16,6 +29,12 @@ export interface RotationEnd {
   readonly left: readonly string[];
   /** Hosts of the inventory that the run did not include. */
   readonly outside: readonly string[];
+  /** The token that --mint created; null: none. */
+  readonly minted: MintedToken | null;
+  /** null: --mint was not used, so that tokens were not listed. */
+  readonly earlier: EarlierToken | null;
+  /** Copies of earlier tokens beside the token's file; removed where every host uses the new one. */
+  readonly kept: readonly string[];
 }
 
 /** Longest list of hosts in a command, in characters; for more, the command is for all hosts. */
@@ -38,7 +57,7 @@ function rotationLines(end: RotationEnd): readonly string[] {
   const { kind, source, page, replaced, proven, left, outside } = end;
   const noun = kind === 'pat' ? 'token' : 'client secret';
   const finish = finishing(end);
-  if (finish === undefined && replaced === 0)
+  if (finish === undefined && replaced === 0 && end.minted === null && end.kept.length === 0)
     return [
       `Azure DevOps accepts this ${noun} from ${count(proven, 'host')} already: nothing to replace.`,
       `To rotate, put a new ${noun} into ${source}, then run it again.`,
@@ -48,6 +67,8 @@ function rotationLines(end: RotationEnd): readonly string[] {
     return [
       `Azure DevOps has accepted the new ${noun} from every host of the inventory (${proven}).`,
       `Revoke ${earlier}: ${page}`,
+      ...mintLines(end),
+      ...end.kept.map((file) => `Removed the copy of the earlier token: ${file}`),
     ];
   const open = [
     ...(left.length === 0 ? [] : [`${count(left.length, 'host')} of this run`]),
@@ -57,5 +78,28 @@ function rotationLines(end: RotationEnd): readonly string[] {
     `Azure DevOps has accepted the new ${noun} from ${count(proven, 'host')}, and not from ${open.join(' and ')}.`,
     `To finish: ${finish}`,
     `Then revoke ${earlier}: ${page}`,
+    ...mintLines(end),
+    ...end.kept.map((file) => `Kept until every host uses the new token: ${file}`),
   ];
+}
+
+/** Longest list of tokens. */
+const mostTokens = 5;
+
+function mintLines({ minted, earlier }: RotationEnd): readonly string[] {
+  const names = earlier === null ? [] : [earlierLine(earlier)];
+  if (minted?.expires === undefined || minted.expires === null) return names;
+  return [...names, `In the inventory, set "expires" of the token: ${minted.expires.slice(0, 10)}`];
+}
+
+function earlierLine(earlier: EarlierToken): string {
+  if (earlier.kind === 'unknown') return `The name of the earlier token is unknown: ${earlier.why}`;
+  const shown = earlier.tokens
+    .slice(0, mostTokens)
+    .map(({ name, expires }) => `"${name}" (expires ${expires?.slice(0, 10) ?? 'at an unknown date'})`);
+  const more = earlier.tokens.length - shown.length;
+  const list = [...shown, ...(more > 0 ? [`${more} more`] : [])].join(', ');
+  return earlier.kind === 'known'
+    ? `The earlier token, by its expiry in the inventory: ${list}`
+    : `The earlier token is one of these, if the user of az created it: ${list}`;
 }

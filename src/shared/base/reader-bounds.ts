@@ -50,6 +50,13 @@ export const readerBounds = {
     values: 1000,
     beyond: 'the call fails with `azure.unreachable`',
   },
+  /** A page of the list of tokens; a token has 500 bytes. */
+  azAnswer: {
+    source: 'answer of `az rest` to `token rotate --mint`',
+    bytes: MiB,
+    values: 10_000,
+    beyond: 'the command fails with `azure.az-failed`',
+  },
   webhookRefusal: {
     source: 'refusal of the webhook',
     bytes: 2 * KiB,

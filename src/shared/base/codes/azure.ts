@@ -9,6 +9,26 @@ export const azureCodes = {
     'the pool updates its agents: an agent for one job would update itself instead of running the job',
     'run `azp-fleet pool authorize`, or `azp-fleet provision`',
   ],
+  'azure.az-failed': [
+    'the az command failed, or its answer cannot be read',
+    'try it again; or create the token in the browser, and run `azp-fleet token rotate` without --mint',
+  ],
+  'azure.az-login': [
+    'az is not logged in as a person who may have tokens in this organization',
+    'run `az login` as a user of the organization',
+  ],
+  'azure.az-missing': [
+    'the az command is missing on this machine',
+    'install the Azure CLI; or create the token in the browser, and run `azp-fleet token rotate` without --mint',
+  ],
+  'azure.az-policy': [
+    'a policy of the organization or of Microsoft Entra ID refuses a new token',
+    'ask an administrator which policy this is; a shorter --valid-for may be allowed',
+  ],
+  'azure.az-refused': [
+    'Azure DevOps does not accept the user of az',
+    'run `az login` as a user of this organization',
+  ],
   'azure.certificate': [
     'the certificate of the server is not signed by a trusted authority',
     'set ca: to the certificate of the authority',
@@ -35,6 +55,10 @@ export const azureCodes = {
   'azure.odd-pause': [
     'an answer requests a pause that is no time, or too long; it lasts at most 2 minutes, or 15 where the rate limit agrees',
     'check for a proxy that answers instead of Azure DevOps',
+  ],
+  'azure.pat-disabled': [
+    'the organization does not let this user create personal access tokens',
+    'ask an administrator for an exception, or use a service principal',
   ],
   'azure.permission': [
     'the token lacks permission',

@@ -73,6 +73,10 @@ export const inventoryCodes = {
     'the token expires soon',
     'create a new one, put it where the inventory says, and run `azp-fleet provision`',
   ],
+  'inventory.token-write': [
+    'a new token cannot be stored in the file that the inventory names',
+    'name a regular file in a folder that you may write to',
+  ],
   'inventory.unknown-group': ['a group does not exist', 'correct the name, or add the group'],
   'inventory.unknown-host': ['a host does not exist', 'correct the name, or add the host'],
   'inventory.unknown-key': ['unknown key', 'correct it: the message names the nearest known key'],

@@ -52,6 +52,10 @@ export const usageCodes = {
     'the value of --job is no run of a pipeline in this organization',
     'copy the address of the run from the browser',
   ],
+  'usage.mint': [
+    '--mint cannot create or store a token for this inventory',
+    'set token: { file: PATH }; or create the token in the browser, and run `azp-fleet token rotate` without --mint',
+  ],
   'usage.no-answer': [
     'a question has no answer, and stdin is not a terminal',
     'give the answer in an option or in the answers file, or use a terminal',

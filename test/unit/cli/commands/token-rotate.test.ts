@@ -1,5 +1,5 @@
 // Rotates the token of three hosts with a practice server that accepts two tokens, and cuts the run at every effect.
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 
@@ -15,7 +15,10 @@ import { awaitTokenScript, rotationOf } from '../../../../src/fleet/steps/manage
 import { patCredential } from '../../../../src/shared/azure/http/credential.ts';
 import { sha256 } from '../../../../src/shared/base/digest.ts';
 import { FleetError } from '../../../../src/shared/base/errors.ts';
+import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';
+import { AzStandIn } from '../../../support/az.ts';
+import { StillClock } from '../../../support/clock.ts';
 import { quietContext } from '../../../support/command.ts';
 import { factsOf } from '../../../support/host.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
@@ -123,6 +126,10 @@ async function effected<T>(what: string, work: () => T | Promise<T>): Promise<T>
   return result;
 }
 
+/** Environment and log of a run. */
+let env: Readonly<Record<string, string>>;
+let logged: string[];
+
 let accepted: readonly string[] = [];
 const isAccepted = (token: string) => accepted.includes(token);
 function accept(...list: readonly string[]): void {
@@ -141,6 +148,8 @@ async function isServed(token: string): Promise<boolean> {
 
 beforeEach(async () => {
   log = [];
+  logged = [];
+  env = {};
   cutAt = 0;
   stop = new AbortController();
   machines = new Map(names.map((name) => [name, new TokenHost(name)] as const));
@@ -162,6 +171,8 @@ async function rotate(positionals: readonly string[] = [], given: Readonly<Recor
     cwd: fake.folder,
     terminal: { columns: 80, rows: 24 },
     signal: stop.signal,
+    env,
+    log: { ...silentLogger, log: (...line) => logged.push(JSON.stringify(line)) },
   });
   const connect = (): Transport => ({
     close: () => Promise.resolve(),
@@ -182,6 +193,7 @@ async function rotate(positionals: readonly string[] = [], given: Readonly<Recor
     },
     {
       wiring: { ...overSsh, connect },
+      tokensUrl: () => 'https://vssps.dev.azure.com/example/_apis/tokens/pats',
       gather: (_session, { name }) => Promise.resolve(of(name).facts()),
       sleep: () => Promise.resolve(),
     },
@@ -322,6 +334,140 @@ describe('a run that is cut at every effect', () => {
       expect(acceptedTokens()).toEqual(tokens());
     },
   );
+});
+
+describe('--mint', () => {
+  const minted = 'minted0secret0minted0secret0minted0secret0minted0sec';
+  const scope = 'vso.agentpools_manage';
+  const earlier = { displayName: 'gpu hosts', validTo: '2026-12-24T09:00:00Z', scope };
+  const others = [
+    { displayName: 'packages', validTo: '2026-12-24T09:00:00Z', scope: 'vso.packaging' },
+    { displayName: 'everything', validTo: '2027-01-01T00:00:00Z', scope: 'app_token' },
+  ];
+  let az: AzStandIn;
+  const file = () => join(fake.folder, 'secret');
+  const kept = () => readdirSync(fake.folder).filter((name) => name.startsWith('secret.'));
+  const posts = () => az.calls().filter(({ argv }) => argv.includes('post'));
+  const inventory = (change: (text: string) => string) => {
+    const yaml = join(fake.folder, 'lab.yaml');
+    writeFileSync(yaml, change(readFileSync(yaml, 'utf8')));
+  };
+  const flat = (text: string) => text.replaceAll(/\s+/g, ' ');
+
+  beforeEach(() => {
+    az = new AzStandIn(mkdtempSync(join(fake.folder, 'az-')));
+    az.behave({ secret: minted, tokens: [earlier, ...others] });
+    env = { PATH: az.bin, OF_THE_USER: 'kept', AZURE_LOGGING_ENABLE_LOG_FILE: 'yes' };
+    writeFileSync(file(), 'good-token\n', { mode: 0o600 });
+    accept('good-token', minted);
+  });
+
+  test('creates the token, stores it, rotates, names the earlier one, and removes its copy', async () => {
+    const { exitCode, out, err, json } = await rotate([], { mint: true });
+    expect(exitCode).toBe(0);
+    expect(acceptedTokens()).toEqual([minted, minted, minted]);
+    expect(readFileSync(file(), 'utf8')).toBe(`${minted}\n`);
+    expect(statSync(file()).mode & 0o777).toBe(0o600);
+    expect(kept()).toEqual([]);
+    const [post] = posts();
+    expect(post?.body).toMatchObject({ scope, allOrgs: false });
+    const days = (Date.parse(String(post?.body?.['validTo'])) - new StillClock().wall()) / 86_400_000;
+    expect(Math.round(days)).toBe(90);
+    expect(post?.env).toMatchObject({ OF_THE_USER: 'kept', AZURE_LOGGING_ENABLE_LOG_FILE: 'no' });
+    expect(json).toMatchObject({
+      token: { minted: { name: post?.body?.['displayName'] }, earlier: { kind: 'candidates' } },
+    });
+    expect(flat(out)).toContain(
+      'one of these, if the user of az created it: "gpu hosts" (expires 2026-12-24), "everything" (expires 2027-01-01)',
+    );
+    expect(flat(out)).toContain('set "expires" of the token: ');
+    const everything = `${out}${err}${JSON.stringify(json)}${logged.join('\n')}${JSON.stringify(az.calls())}`;
+    expect(everything).not.toMatch(new RegExp(`${minted}|good-token`));
+  });
+
+  test('the expiry in the inventory tells the earlier token', async () => {
+    inventory((text) => text.replace('{ file: ./secret }', '{ file: ./secret, expires: 2026-12-24 }'));
+    const { out } = await rotate([], { mint: true, validFor: '30d' });
+    expect(flat(out)).toContain(
+      'The earlier token, by its expiry in the inventory: "gpu hosts" (expires 2026-12-24)',
+    );
+    expect(flat(out)).not.toContain('"everything"');
+  });
+
+  test('a canary that fails keeps the earlier token beside the new one; the next run creates none', async () => {
+    of('gpu-1').isCutOff = true;
+    const { exitCode, out } = await rotate([], { mint: true });
+    expect(exitCode).toBe(1);
+    const [copy = ''] = kept();
+    expect(readFileSync(join(fake.folder, copy), 'utf8')).toBe('good-token\n');
+    expect(statSync(join(fake.folder, copy)).mode & 0o777).toBe(0o600);
+    expect(out.replaceAll(/\s+/g, '')).toContain(copy);
+    expect(tokens()).toEqual([minted, 'good-token', 'good-token']);
+    of('gpu-1').isCutOff = false;
+    // Not even az is needed to continue.
+    az.behave({ isLoggedIn: false });
+    const { exitCode: second, out: end } = await rotate([], { mint: true });
+    expect(second).toBe(0);
+    expect(flat(end)).toContain('The name of the earlier token is unknown: ERROR: Please run');
+    expect([posts().length, acceptedTokens(), kept()]).toEqual([1, [minted, minted, minted], []]);
+  });
+
+  test('--dry-run creates and writes nothing', async () => {
+    const { exitCode, out } = await rotate([], { mint: true, dryRun: true, yes: false });
+    expect([exitCode, log, posts(), kept()]).toEqual([0, [], [], []]);
+    expect(flat(out)).toContain('Would create a token "azp-fleet ');
+    expect(readFileSync(file(), 'utf8')).toBe('good-token\n');
+  });
+
+  test.each<[string, () => void, string]>([
+    ['not logged in', () => az.behave({ isLoggedIn: false }), 'azure.az-login'],
+    [
+      'creation disabled',
+      () => az.behave({ patTokenError: 'disablePatCreationPolicyViolation' }),
+      'azure.pat-disabled',
+    ],
+    [
+      'az dies after the token was created',
+      () => az.behave({ secret: minted, isKilled: true }),
+      'azure.az-failed',
+    ],
+  ])('%s: file and hosts keep the earlier token', async (_, arrange, code) => {
+    arrange();
+    await expect(rotate([], { mint: true })).rejects.toMatchObject({
+      problem: {
+        code,
+        ...(code === 'azure.az-failed'
+          ? {
+              next: expect.stringMatching(
+                /if .*_usersSettings\/tokens lists "azp-fleet .*", revoke it/,
+              ) as string,
+            }
+          : {}),
+      },
+    });
+    expect([readFileSync(file(), 'utf8'), kept(), log]).toEqual(['good-token\n', [], []]);
+  });
+
+  test('a run that was cut before the token was stored begins again', async () => {
+    writeFileSync(`${file()}.before-20250101T000000Z`, 'good-token\n', { mode: 0o600 });
+    expect((await rotate([], { mint: true })).exitCode).toBe(0);
+    expect([posts().length, kept()]).toEqual([1, []]);
+  });
+
+  test.each([
+    ['env', '{ env: AZP_TOKEN }', 'takes it from the variable AZP_TOKEN', 'usage.mint'],
+    ['cmd', '{ cmd: "pass azp" }', 'takes it from the command pass azp', 'usage.mint'],
+  ])('%s: is refused, and names the next action', async (_, source, what, code) => {
+    inventory((text) => text.replace('{ file: ./secret }', source));
+    await expect(rotate([], { mint: true })).rejects.toMatchObject({
+      problem: {
+        code,
+        what: expect.stringContaining(what) as string,
+        next: expect.stringContaining('set token: { file: PATH }') as string,
+      },
+    });
+    expect(az.calls()).toEqual([]);
+  });
 });
 
 describe('what a host needs', () => {

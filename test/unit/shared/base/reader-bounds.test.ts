@@ -19,6 +19,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { withBoundsTable } from '../../../../scripts/reader-bounds-table.ts';
+import { listTokens } from '../../../../src/cli/token/az.ts';
 import { diagnose } from '../../../../src/cli/diagnose/saved.ts';
 import { createAzureClient } from '../../../../src/shared/azure/create-client.ts';
 import { patCredential, requestToken } from '../../../../src/shared/azure/http/credential.ts';
@@ -151,6 +152,14 @@ const feeds: Readonly<Record<keyof typeof readerBounds, () => Promise<void>>> = 
     expect(taken.bytes).toBeLessThan(3 * (readerBounds.entraToken.bytes + 4 * mebibyte));
     const many = { ...principal, fetch: answering(listWith(10 * readerBounds.entraToken.values)) };
     expect((await problem(requestToken(many, signal)))?.code).toBe('azure.unreachable');
+  },
+  azAnswer: async () => {
+    const file = join(folder, 'az');
+    writeFileSync(file, '#!/bin/sh\nhead -c 10485760 /dev/zero | tr "\\0" x\n', { mode: 0o700 });
+    const place = { env: { PATH: `${folder}:/usr/bin:/bin` }, cwd: folder, signal, url: 'https://localhost' };
+    await expect(listTokens(place)).rejects.toMatchObject({
+      problem: { code: 'azure.az-failed', seen: `more than ${mebibyte} bytes` },
+    });
   },
   webhookRefusal: async () => {
     const { fetch, taken } = streaming(10 * mebibyte, 400);
