@@ -19,7 +19,7 @@ import { sha256 } from '../../shared/base/digest.ts';
 import { defined } from '../../shared/base/objects.ts';
 import type { Support } from '../../shared/base/support-dates.ts';
 import { withoutOwnName } from './alike.ts';
-import { widthOf, wrap } from './lines.ts';
+import { count, widthOf, wrap } from './lines.ts';
 import { supportTroubles } from './support.ts';
 import { troubleLines } from './trouble.ts';
 
@@ -67,11 +67,18 @@ function fleetMark({ kind }: FleetChange['action'], paint: Paint): string {
   return mark(kind === 'disable-auto-update' || kind === 'take-over' ? 'change' : 'add', paint);
 }
 
-function hostsPart({ hosts, plan }: Group, all: number, options: ChangeLineOptions, paint: Paint): string {
-  const changes = plan.stages.flat();
-  const count = `${changes.length} ${changes.length === 1 ? 'change' : 'changes'}`;
+function hostsPart(
+  { hosts, plan, as }: Group,
+  all: number,
+  options: ChangeLineOptions,
+  paint: Paint,
+): string {
+  const changes = as?.more ?? plan.stages.flat();
+  const number = count(changes.length, 'change');
+  const text = as === undefined ? number : `as ${as.host}, and ${count(changes.length, 'more change')}`;
+  const several = as === undefined ? `the same ${number}` : text;
   return [
-    ...headLines(hosts, { count, all }, options.width, paint),
+    ...headLines(hosts, { one: text, several, all }, options.width, paint),
     ...changes.flatMap((change) => changeLines(change, options, paint)),
     ...refusalLines(plan.refusals, options.width, paint),
     ...unreadLines(plan, options.width, paint),
@@ -80,13 +87,14 @@ function hostsPart({ hosts, plan }: Group, all: number, options: ChangeLineOptio
 
 function headLines(
   hosts: readonly string[],
-  { count, all }: { readonly count: string; readonly all: number },
+  { one, several, all }: { readonly one: string; readonly several: string; readonly all: number },
   width: number,
   paint: Paint,
 ): string[] {
   const names = foldNames(hosts);
-  if (all === 1 || hosts.length === 1) return [paint('bold', `${names}: ${count}`)];
-  const same = `${hosts.length} hosts: the same ${count}`;
+  if (all === 1 || hosts.length === 1)
+    return wrap(`${names}: ${one}`, width, 0, 4).map((line) => paint('bold', line));
+  const same = `${hosts.length} hosts: ${several}`;
   if (same.length + widthOf(names) + 3 <= width)
     return [`${paint('bold', same)} ${paint('dim', `(${names})`)}`];
   return [paint('bold', same), ...wrap(names, width - 4, 0, 0).map((line) => `    ${paint('dim', line)}`)];
@@ -126,6 +134,8 @@ interface Group {
   readonly hosts: readonly string[];
   /** For several hosts `{host}` replaces the host's own name, unless texts or scripts are shown. */
   readonly plan: Pick<HostPlan, 'stages' | 'refusals' | 'unknown'>;
+  /** A host of a group above, with all of these changes but `more`. */
+  readonly as?: { readonly host: string; readonly more: readonly (Change | Shape)[] };
 }
 
 /** What is shown in addition. If it is shown, hosts share a group only if it is equal to the letter. */
@@ -135,15 +145,60 @@ interface Exactly {
 }
 
 /**
- * Groups hosts with equal plans, the largest group first; hosts without changes are left out. Without scripts and diffs,
- * `h200-1-3` on h200-1 and `h200-2-3` on h200-2 are equal.
+ * Groups hosts with equal plans, the largest group first; hosts without changes are left out. A group with the changes of one above
+ * and some more refers to that. Without scripts and diffs, `h200-1-3` on h200-1 and `h200-2-3` on h200-2 are equal.
  */
 function groups(hosts: readonly HostPlan[], exactly: Exactly): Group[] {
   const busy = hosts.filter((host) => !isEmpty(host) || host.unknown !== undefined);
   const grouped = Map.groupBy(busy, (host) => sha256(JSON.stringify(read(host, exactly))));
+  const bases: Base[] = [];
   return [...grouped.values()]
-    .map((same) => groupOf(same, exactly))
-    .sort((left, right) => right.hosts.length - left.hosts.length);
+    .sort((left, right) => right.length - left.length)
+    .map((same) => {
+      const [first] = same as [HostPlan, ...HostPlan[]];
+      const group = groupOf(same, exactly);
+      const own: Base = { host: first.host, keys: keysOf(first, exactly), rest: restOf(first, exactly) };
+      const as = nearest(bases, own, group.plan.stages.flat());
+      if (as !== undefined) return { ...group, as };
+      if (bases.length < mostBases) bases.push(own);
+      return group;
+    });
+}
+
+/** Most groups that others are compared with, so that a fleet of hosts that all differ takes no longer. */
+const mostBases = 32;
+
+/** A group that is shown whole. */
+interface Base {
+  readonly host: string;
+  /** What is shown of each change, in order. */
+  readonly keys: readonly string[];
+  /** What is shown besides its changes. */
+  readonly rest: string;
+}
+
+/**
+ * Returns the group with most of these changes, in the same order, and the changes that it lacks; undefined: each has a
+ * change that is missing here, or fewer changes than it lacks.
+ */
+function nearest(bases: readonly Base[], own: Base, changes: readonly (Change | Shape)[]): Group['as'] {
+  const found = bases.flatMap(({ host, keys, rest }) => {
+    const more = rest === own.rest ? without(own.keys, keys) : undefined;
+    return more === undefined || more.length > keys.length ? [] : [{ host, more }];
+  });
+  const [best] = found.toSorted((left, right) => left.more.length - right.more.length);
+  return best && { host: best.host, more: changes.filter((_, index) => best.more.includes(index)) };
+}
+
+/** Returns the positions of what remains without a part; undefined: the part is not in it, in its order. */
+function without(keys: readonly string[], part: readonly string[]): readonly number[] | undefined {
+  let matched = 0;
+  const more = keys.flatMap((key, index) => {
+    if (matched === part.length || key !== part[matched]) return [index];
+    matched += 1;
+    return [];
+  });
+  return matched === part.length ? more : undefined;
 }
 
 function groupOf(same: readonly HostPlan[], { scripts, diff }: Exactly): Group {
@@ -160,6 +215,18 @@ function read({ host, stages, refusals, unknown }: HostPlan, { scripts, diff }: 
   if (scripts) return [stages, refusals, unknown];
   const words = stages.map((stage) => stage.map((change) => wordsOf(change, diff)));
   return diff ? [words, refusals, unknown] : withoutOwnName(host, [words, refusals, unknown]);
+}
+
+/** Returns what is shown of each change of a host. */
+function keysOf({ host, stages }: HostPlan, { scripts, diff }: Exactly): readonly string[] {
+  const shown = (change: Change | Shape) => (scripts ? change : wordsOf(change, diff));
+  const keys = stages.flat().map(shown);
+  return (scripts || diff ? keys : withoutOwnName(host, keys)).map((key) => JSON.stringify(key));
+}
+
+function restOf({ host, refusals, unknown }: HostPlan, { scripts, diff }: Exactly): string {
+  const rest = [refusals, unknown];
+  return JSON.stringify(scripts || diff ? rest : withoutOwnName(host, rest));
 }
 
 function wordsOf(change: Change | Shape, diff: boolean): unknown {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { FleetPlan, HostPlan } from '../../../../../src/fleet/plan/fleet-plan.ts';
+import type { Change } from '../../../../../src/fleet/steps/change.ts';
 import { planText } from '../../../../../src/cli/render/plan.ts';
 import { change, shape } from '../../../fleet/plan/changes.ts';
 
@@ -132,6 +133,59 @@ Changes: 300 on 300 hosts.
     const names = shown((index) => `rack${index % 7}-gpu${index ** 2}`);
     expect(names).toMatch(/^300 hosts: the same 1 change\n {4}rack/);
     expect(Math.max(...names.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  it('shows hosts with the changes of a group and some more as that group', () => {
+    const restart = change('restart', { disturbs: 'containers' });
+    const shown = text(
+      plan(
+        ...Array.from({ length: 300 }, (_, index) => host(`gpu-${index}`, change('a'), restart)),
+        host('odd-1', change('a'), change('x'), restart),
+        host('odd-2', change('a'), change('x'), restart),
+        host('alone', change('a'), restart, change('y')),
+      ),
+    );
+    expect(shown).toBe(`300 hosts: the same 2 changes (gpu-[0-299])
+  + docker   do a
+             a is missing
+  + docker   do restart
+             restart is missing
+             restarts running containers; drains agents first
+
+2 hosts: as gpu-0, and 1 more change (odd-1, odd-2)
+  + docker   do x
+             x is missing
+
+alone: as gpu-0, and 1 more change
+  + docker   do y
+             y is missing
+
+Changes: 609 on 303 hosts.
+`);
+  });
+
+  const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((id) => change(id)) as [Change, Change, Change, Change];
+  const refused = { refusals: [{ step: 'driver' as const, what: 'a runfile', next: 'remove it' }] };
+  it.each<[string, HostPlan, string]>([
+    ['in another order', host('odd', b, a, c), 'odd: 3 changes'],
+    ['without one of the changes', host('odd', a, c), 'odd: 2 changes'],
+    ['with a reboot in one of them', host('odd', a, { ...b, ...change('b', { reboot: true }) }, c), 'odd: 3'],
+    ['refused, unlike the group', { ...host('odd', a, b, c), ...refused }, 'odd: 3 changes'],
+    ['with more changes than the group has', host('odd', a, b, c, d, d), 'odd: 5 changes'],
+    ['with one more', host('odd', a, b, c), 'odd: as one, and 1 more change'],
+    ['with two more, before and between', host('odd', c, a, d, b), 'odd: as one, and 2 more changes'],
+    ['with one of the changes twice', host('odd', a, b, b), 'odd: as one, and 1 more change'],
+  ])('shows a host %s as the group only if nothing is left out', (_, odd, expected) => {
+    expect(text(plan(host('one', a, b), host('two', a, b), odd))).toContain(expected);
+  });
+
+  it('compares with the group that lacks least, and to the letter if scripts are shown', () => {
+    const hosts = [host('one', a, b), host('two', a, b), host('three', b, c, d), host('odd', a, b, c, d)];
+    expect(text(plan(...hosts))).toContain('odd: as three, and 1 more change\n  + docker   do a\n');
+    const own = (name: string) => ({ ...a, title: `write ${name}.conf` });
+    const named = [host('one', own('one'), b), host('odd', own('odd'), b, c)];
+    expect(text(plan(...named))).toContain('odd: as one, and 1 more change');
+    expect(text(plan(...named), true)).toContain('odd: 3 changes');
   });
 
   it('reports no changes in one line', () => {
