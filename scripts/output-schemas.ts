@@ -8,6 +8,7 @@ import type { RungResult } from '../src/fleet/doctor/ladder.ts';
 import type { PoolQueue } from '../src/fleet/status/collect.ts';
 import type { MintedToken, RotationEnd } from '../src/cli/render/rotation.ts';
 import type { HostOutcome } from '../src/fleet/apply/outcome.ts';
+import type { DriftRow } from '../src/fleet/status/drift.ts';
 import type { GpuDetail, HostDetail, SlotDetail } from '../src/fleet/status/detail.ts';
 import type { JobsView, StatusRow } from '../src/fleet/status/row.ts';
 import type {
@@ -179,6 +180,13 @@ const row = z.object({
   drift: texts.optional(),
   detail: detail.describe('Only if the command line names exactly this host').optional(),
 } satisfies Members<StatusRow & { readonly detail?: HostDetail }>);
+
+const keyDrift = z.object({
+  key: text.describe('Of the inventory; `*`: every key'),
+  configured: nullable(text).describe('null: none, or unknown with the key'),
+  there: z.union([z.object({ value: nullable(text) }), z.object({ unknown: text })]),
+  hosts: texts,
+} satisfies Members<DriftRow>);
 
 const queue = z.object({
   pool: text,
@@ -513,6 +521,7 @@ const outputs = {
   status: {
     hosts: z.array(row),
     fleetDrift: texts,
+    driftByKey: nullable(z.array(keyDrift)).describe('null without --drift'),
     parallelJobs: nullable(parallelJobs),
     queues: z.array(queue),
     tokenExpires: nullable(text).describe('Date of the credential in the inventory; null: it names none'),

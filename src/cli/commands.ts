@@ -266,7 +266,10 @@ const fleetCommands: readonly CommandSpec[] = [
           'a probe that also runs a kernel and tests up to 1 GiB of memory of each GPU, at most 20 s each; only on drained GPUs without processes',
       },
       probeTimeout,
-      { flags: '--drift', description: 'also plan; exit 3 when provision would change something' },
+      {
+        flags: '--drift',
+        description: 'also plan: the keys that differ on hosts; exit 3 when provision would change something',
+      },
       { flags: '--strict', description: 'exit 1 for degraded hosts too' },
       {
         flags: '--check',
@@ -292,10 +295,11 @@ const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet status --watch', 'the whole terminal, refreshed until q'],
       ['azp-fleet status --html fleet.html', 'a page for a browser'],
       ['azp-fleet status h200-1 --deep', 'test the GPUs of a drained host'],
+      ['azp-fleet status --drift', 'which key of the inventory differs on which hosts'],
       ['azp-fleet status --check', 'for monitoring systems'],
       ['azp-fleet status --json', 'for programs'],
     ],
-    json: ['hosts', 'fleetDrift', 'parallelJobs', 'queues', 'tokenExpires'],
+    json: ['hosts', 'fleetDrift', 'driftByKey', 'parallelJobs', 'queues', 'tokenExpires'],
     load: async () => (await import('./commands/status.ts')).run,
   },
   {

@@ -17,9 +17,9 @@ import {
   poolsSeen,
   describeEach,
 } from '../../fleet/status/collect.ts';
+import { driftOf, type DriftRow } from '../../fleet/status/drift.ts';
 import { type HostDetail, hostDetail } from '../../fleet/status/detail.ts';
 import {
-  driftOf,
   jobsView,
   type JobsView,
   type Observation,
@@ -112,7 +112,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       fleetDrift: fleetDrift.length > 0,
       problems: beside.length,
     });
-    const found: Found = { rows, fleetDrift, parallelJobs, queues: pools.queues };
+    const found: Found = { rows, fleetDrift, keys: drift?.keys ?? [], parallelJobs, queues: pools.queues };
     const isScreen = isAlone && !isCheck && drift === undefined && context.stdout.isTTY === true;
     const [observed] = observations;
     if (page !== undefined) {
@@ -137,6 +137,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       json: {
         hosts: rows,
         fleetDrift,
+        driftByKey: drift?.keys ?? null,
         parallelJobs: parallelJobs ?? null,
         queues: pools.queues,
         tokenExpires: open.fleet.credential.expires ?? null,
@@ -221,6 +222,7 @@ function duplicateMachines(observations: readonly Observation[]): readonly Probl
 interface Drift {
   readonly hosts: ReadonlyMap<string, readonly string[]>;
   readonly fleet: readonly string[];
+  readonly keys: readonly DriftRow[];
   /** Problems of hosts whose drift is unknown. */
   readonly problems: readonly Problem[];
 }
@@ -231,13 +233,14 @@ async function findDrift(
   open: OpenFleet & Connected,
   observations: readonly Observation[],
 ): Promise<Drift> {
-  const { tools } = await openPlanning(context, input, open);
+  const { tools, desired } = await openPlanning(context, input, open);
   const named = observations.flatMap(({ host, facts }) =>
     facts === undefined ? [] : knownPools(host, facts),
   );
   const pools = [...plainPools(open.hosts), ...named];
   const { changes } = await planFleetPools(open.azure, pools, open.fleet.projects);
-  return { ...driftOf(observations, tools), fleet: changes.map(({ title }) => title) };
+  const fleet = changes.map(({ title }) => title);
+  return { ...driftOf(observations, { ...tools, desired }), fleet };
 }
 
 interface ShownRow extends StatusRow {
@@ -248,6 +251,7 @@ interface ShownRow extends StatusRow {
 interface Found {
   readonly rows: readonly ShownRow[];
   readonly fleetDrift: readonly string[];
+  readonly keys: readonly DriftRow[];
   readonly parallelJobs: JobsView | undefined;
   readonly queues: readonly PoolQueue[];
 }
@@ -306,7 +310,7 @@ function writePage(file: string, page: string): void {
 
 function text({ stdout, env }: Context, { fleet }: OpenFleet, found: Found): string {
   const style = { width: stdout.columns ?? 120, height: stdout.rows, paint: painter(stdout, env) };
-  const { rows, fleetDrift, parallelJobs, queues } = found;
+  const { rows, fleetDrift, keys, parallelJobs, queues } = found;
   const jobs = parallelJobs && jobsTrouble(parallelJobs, fleet.organization);
-  return statusText(rows, style, { queues, drift: fleetDrift, jobs });
+  return statusText(rows, style, { queues, drift: fleetDrift, keys, jobs });
 }

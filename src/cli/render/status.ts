@@ -1,6 +1,8 @@
 import type { Facts } from '../../fleet/facts/facts.ts';
 import { unreadOf } from '../../fleet/facts/unread.ts';
 import type { PoolQueue } from '../../fleet/status/collect.ts';
+import { foldNames } from '../../fleet/inventory/fold-names.ts';
+import type { DriftRow } from '../../fleet/status/drift.ts';
 import type { AgentCounts, AzureCounts, StatusRow } from '../../fleet/status/row.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { ageText } from '../../fleet/verdict/sources.ts';
@@ -28,6 +30,8 @@ interface FleetNotes {
   readonly queues?: readonly PoolQueue[];
   /** What provision would change in Azure DevOps. */
   readonly drift?: readonly string[];
+  /** Keys of the inventory that differ on hosts. */
+  readonly keys?: readonly DriftRow[];
   /** How many jobs may run at once. */
   readonly jobs?: Trouble | undefined;
 }
@@ -39,7 +43,7 @@ interface FleetNotes {
 export function statusText(
   given: readonly StatusRow[],
   options: StatusTextOptions,
-  { queues = [], drift = [], jobs }: FleetNotes = {},
+  { queues = [], drift = [], keys = [], jobs }: FleetNotes = {},
 ): string {
   const rows = given.toSorted(
     (a, b) => worstFirst.indexOf(a.verdict.state) - worstFirst.indexOf(b.verdict.state),
@@ -57,6 +61,7 @@ export function statusText(
     shareLines(rows, options),
     ...[...drains(rows), ...hostNotes(rows)].map((trouble) => troubleLines(trouble, options)),
     driftLines(rows, options),
+    keyLines(keys, options),
     drift.map((title) => `~ Azure DevOps: provision would change: ${title}`),
     jobs === undefined ? [] : troubleLines(jobs, options),
     [hostCounts(rows, options.paint)],
@@ -267,6 +272,22 @@ function driftLines(rows: readonly StatusRow[], { width, paint }: StatusTextOpti
     ...drift.flatMap((title) =>
       wrap(`- ${title}`, width - 1, 4, 6).map((line, index) => (index === 0 ? `    ${line}` : line)),
     ),
+  ]);
+}
+
+/** Returns each key once, and below it the hosts by their value. */
+function keyLines(rows: readonly DriftRow[], { width, paint }: StatusTextOptions): string[] {
+  const byKey = Map.groupBy(rows, ({ key }) => key);
+  return [...byKey].flatMap(([key, same]) => [
+    `${paint('yellow', '~')} ${paint('bold', key === '*' ? 'all keys' : key)}`,
+    ...same.flatMap(({ configured, there, hosts }) => {
+      const has = 'unknown' in there ? `unknown (${there.unknown})` : (there.value ?? 'none');
+      const values =
+        configured === null && 'unknown' in there ? has : `${configured ?? 'none'} configured, ${has} there`;
+      return wrap(`${values}: ${foldNames(hosts)}`, width - 1, 4, 6).map((line, index) =>
+        index === 0 ? `    ${line}` : line,
+      );
+    }),
   ]);
 }
 

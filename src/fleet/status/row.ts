@@ -1,7 +1,6 @@
 import type { ParallelJobs } from '../../shared/azure/client.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { type Problem, ExitCode } from '../../shared/base/errors.ts';
-import { hostProblem } from '../../shared/base/host-trouble.ts';
 import { valueOf } from '../../shared/base/reading.ts';
 import type { Support } from '../../shared/base/support-dates.ts';
 import type { Drain } from '../../shared/contract/drain.ts';
@@ -11,7 +10,6 @@ import type { ManagerStatus, SlotStatus } from '../../shared/contract/status.ts'
 import type { Checkup } from '../../shared/health/checkup.ts';
 import type { Finding, Verdict } from '../../shared/health/verdict.ts';
 import { finding, type HiddenFinding } from '../../shared/health/findings.ts';
-import type { ApplyTools } from '../apply/apply-tools.ts';
 import type { GatheredFacts, UnknownFact } from '../facts/facts.ts';
 import {
   dockerVersion,
@@ -292,26 +290,6 @@ function azureCounts(places: readonly AgentPlace[], agentsIn: AgentsIn): AzureCo
     disabled: agents.filter(({ enabled }) => !enabled).length,
     busy: agents.filter(({ assignedRequest }) => assignedRequest !== undefined).length,
   };
-}
-
-/** Returns what `provision` would change or refuse on each host that was read, as titles. A bug is the problem of its host only. */
-export function driftOf(
-  observations: readonly Observation[],
-  { plan, log }: Pick<ApplyTools, 'plan' | 'log'>,
-): { readonly hosts: ReadonlyMap<string, readonly string[]>; readonly problems: readonly Problem[] } {
-  const hosts = new Map<string, readonly string[]>();
-  const problems: Problem[] = [];
-  for (const { host, facts } of observations) {
-    if (facts === undefined) continue;
-    try {
-      const { stages, refusals } = plan(facts, host);
-      const titles = stages.flat().map(({ title }) => title);
-      hosts.set(host.name, [...titles, ...refusals.map(({ what }) => `cannot: ${what}`)]);
-    } catch (error) {
-      problems.push(hostProblem(host.name, error, log));
-    }
-  }
-  return { hosts, problems };
 }
 
 /**

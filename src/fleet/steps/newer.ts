@@ -28,7 +28,8 @@ export function withNewerVersions(
   };
 }
 
-function newerOf(spec: VersionSpec, seen: string | undefined): VersionSpec {
+/** Returns the spec with the version that is there, where that is newer and accepted. Pure. */
+export function newerOf(spec: VersionSpec, seen: string | undefined): VersionSpec {
   const [version] = /^\d+(\.\d+)+/.exec(upstream(seen ?? '')) ?? [];
   if (spec.orNewer !== true || version === undefined) return spec;
   return compareVersions(version, spec.version) > 0 ? { ...spec, version } : spec;

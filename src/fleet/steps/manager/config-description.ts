@@ -8,6 +8,7 @@ import {
   type StoredConfig,
 } from '../../../shared/contract/config.ts';
 import { slotSpecs, type Agents, type SlotSpec } from '../../../shared/contract/slots.ts';
+import { foreignLine } from '../../../shared/base/foreign-text.ts';
 import type { Detail } from '../change.ts';
 import { bounded, compare, details, isDowngrade, listed, type Item, type KeyTexts } from '../description.ts';
 import {
@@ -146,6 +147,51 @@ export function describeConfig(seen: OnHost, desired: ManagerConfig): ConfigDesc
         ? 'the present manager.json is too long to compare'
         : 'the present manager.json is not a configuration',
   };
+}
+
+/** A key of the inventory with its value on the host, and the desired one; undefined: none. */
+type ConfigKey = Pick<Item, 'key' | 'from' | 'to'>;
+
+/** Returns the keys in which a manager.json differs, as the inventory names them; undefined: it is no configuration. Pure. */
+export function configDrift(
+  text: string | undefined,
+  desired: ManagerConfig,
+  gpus: number,
+): readonly ConfigKey[] | undefined {
+  const stored = text === undefined ? undefined : readConfig(text);
+  const value = (said: string | undefined) =>
+    said === undefined ? undefined : foreignLine(said, longestValue);
+  return (
+    stored &&
+    compareConfigs(stored.config, desired, gpus).map(({ key, label, from, to }) => ({
+      key: foreignLine(inventoryKeys[key] ?? dotted(label), longestValue),
+      from: value(from),
+      to: value(to),
+    }))
+  );
+}
+
+/** Characters of a key or value in a list of differences. */
+const longestValue = 200;
+
+/** Keys of the inventory for those of manager.json whose label in a plan is none. */
+const inventoryKeys: Readonly<Record<string, string>> = {
+  host: 'hosts',
+  'image.top.folder': 'dockerfile',
+  'image.top.push': 'dockerfile.push',
+  metricsPort: 'metricsPort',
+};
+
+const lists: Readonly<Record<string, string>> = {
+  slot: 'agents',
+  dataset: 'datasets',
+  capability: 'capabilities',
+};
+
+/** `slot big limits.cpus` → `agents.big.limits.cpus` */
+function dotted(label: string): string {
+  const [first = '', ...rest] = label.split(' ');
+  return [lists[first] ?? first, ...rest].join('.');
 }
 
 /** Shows keys that differ from the defaults, and the agents. */
