@@ -376,7 +376,7 @@ const namedToken = z.object({
 } satisfies Members<MintedToken>);
 
 const rotation = z.object({
-  kind: z.enum(['pat', 'service-principal']),
+  kind: z.enum(['pat', 'service-principal', 'certificate']),
   source: text.describe('Where the inventory takes the token from'),
   page: text.describe('Where the earlier token is revoked'),
   replaced: count,

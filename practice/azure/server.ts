@@ -8,7 +8,7 @@ import { askedVersion } from './discovery/api-version.ts';
 import { type Caller, challenges, identify } from './http/access.ts';
 import { askedHost, askedUrl, belowOrganization, ownUrl } from './http/address.ts';
 import { badRequest, parameter } from './http/arguments.ts';
-import { principalToken } from './http/oauth.ts';
+import { principalToken } from './http/entra.ts';
 import {
   type FakeCall,
   type Reply,
@@ -76,7 +76,7 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
     return;
   }
   if (/^\/[^/]+\/oauth2\/v2\.0\/token$/u.test(url.pathname)) {
-    const reply = principalToken(fake, text);
+    const reply = principalToken(fake, text, `${origin}${url.pathname}`);
     log(fake, request, url, { caller: 'anonymous', status: reply.status });
     await write(response, reply, origin);
     return;

@@ -52,6 +52,8 @@ export async function startFake(options: FakeOptions): Promise<RunningFake> {
     tokens: () => readFileSync(options.tokenFile, 'utf8').split(/\s+/u).filter(Boolean),
     tokenState: 'valid',
     bearers: new Map(),
+    applications: [],
+    usedAssertions: new Set(),
     denied: new Set(),
     pipelines: new Map(),
     faults: [],

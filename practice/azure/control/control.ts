@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../../src/shared/base/clock.ts';
 import type { BeginBuild, FakeJob, FakeOverview, MakeAgents, NewPipeline, QueueJobs } from './types.ts';
+import type { FakeApplication } from '../http/entra.ts';
 import type { Fault, LoggedRequest, Permission, TokenState } from '../world/fake.ts';
 
 export type { FakeJob, Fault };
@@ -16,6 +17,8 @@ export interface FakeControl {
   fail(fault: Fault): Promise<void>;
   clearFaults(): Promise<void>;
   setToken(state: TokenState): Promise<void>;
+  /** The applications of Microsoft Entra ID that may log in with an assertion. */
+  setApplications(applications: readonly FakeApplication[]): Promise<void>;
   /** Refuses these projects with 403; an empty list permits all again. */
   deny(permissions: readonly Permission[]): Promise<void>;
   /** Reads show writes this many milliseconds later. */
@@ -75,6 +78,7 @@ export function fakeControl(origin: string): FakeControl {
     fail: (fault) => send('POST', '/faults', fault),
     clearFaults: () => send('DELETE', '/faults'),
     setToken: (state) => send('PUT', '/token', { state }),
+    setApplications: (applications) => send('PUT', '/applications', { applications }),
     deny: (permissions) => send('PUT', '/denied', { permissions }),
     settle: (ms) => send('PUT', '/settle', { ms }),
     begin: async (build) => (await send<{ readonly id: number }>('POST', '/builds', build)).id,

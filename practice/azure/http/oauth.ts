@@ -93,27 +93,6 @@ function decode(part: string): object {
   }
 }
 
-/** Imitates Microsoft Entra ID: accepts any client id with one of the accepted tokens as its secret. */
-export function principalToken(fake: Fake, text: string): Reply {
-  const form = new URLSearchParams(text);
-  if (fake.tokenState !== 'valid' || !fake.tokens().includes(form.get('client_secret') ?? '')) {
-    return {
-      status: 401,
-      json: {
-        error: 'invalid_client',
-        error_description: 'AADSTS7000215: Invalid client secret provided.\r\nTrace ID: none',
-      },
-    };
-  }
-  const token = randomUUID();
-  fake.bearers.set(token, fake.now() + rule(fake, 'accessToken'));
-  return ok({
-    access_token: token,
-    token_type: 'Bearer',
-    expires_in: Math.ceil(rule(fake, 'accessToken') / 1000),
-  });
-}
-
 /** The login of agents: open to every caller, without versions. */
 export const oauthRoutes: readonly Route[] = [['POST', /^\/_apis\/oauth2\/token$/u, agentToken]];
 

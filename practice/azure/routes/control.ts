@@ -2,6 +2,7 @@ import { z } from 'zod';
 
 import type { BeginBuild, FakeJob, FakeOverview, MakeAgents, QueueJobs } from '../control/types.ts';
 import { type FakeCall, type Reply, type Route, empty, ok } from '../http/reply.ts';
+import { isCertificate } from '../http/entra.ts';
 import { activityOf } from '../world/activity.ts';
 import { approve, queueBuild } from '../world/builds.ts';
 import { agentNamed, agentsIn } from '../world/agent-index.ts';
@@ -98,6 +99,15 @@ export const bodies = {
         'builds.read',
         'permissions.read',
       ]),
+    ),
+  }),
+  applications: z.strictObject({
+    applications: z.array(
+      z.strictObject({
+        clientId: text,
+        tenantId: text,
+        certificate: z.string().refine(isCertificate, 'not a certificate of an RSA key as PEM'),
+      }),
     ),
   }),
   pipeline: z.strictObject({ id: some, title: z.string(), project: z.string(), pool: z.string() }),
@@ -419,6 +429,14 @@ export const controlRoutes: readonly Route[] = [
     /^\/_fake\/token$/u,
     withBody(bodies.token, ({ fake }, { state }) => {
       fake.tokenState = state;
+      return empty;
+    }),
+  ],
+  [
+    'PUT',
+    /^\/_fake\/applications$/u,
+    withBody(bodies.applications, ({ fake }, { applications }) => {
+      fake.applications = applications;
       return empty;
     }),
   ],

@@ -1,4 +1,5 @@
 import type { Clock } from '../../../src/shared/base/clock.ts';
+import type { FakeApplication } from '../http/entra.ts';
 import type { State } from './state.ts';
 
 export type Permission =
@@ -55,6 +56,9 @@ export interface Fake {
   tokenState: TokenState;
   /** Bearer tokens given to service principals: value → end. */
   readonly bearers: Map<string, number>;
+  applications: readonly FakeApplication[];
+  /** Ids of the assertions that got a token. */
+  readonly usedAssertions: Set<string>;
   readonly denied: Set<Permission>;
   /** By number, which is unique over all projects, as in the service. */
   readonly pipelines: Map<number, FakePipeline>;

@@ -132,7 +132,7 @@ function rotationEnd(
   const kept = 'file' in source ? keptTokens(source.file).map(({ file }) => file) : [];
   if (missing.length === 0) for (const file of kept) rmSync(file, { force: true });
   return {
-    kind: credential.kind,
+    kind: credential.kind === 'pat' ? 'pat' : (credential.proof ?? credential.kind),
     source: describeSource(source),
     page:
       credential.kind === 'pat'

@@ -13,10 +13,11 @@ export type EarlierToken =
   /** `known`: its expiry is that of the inventory. `candidates`: one of these, if the user of az created it. */
   | { readonly kind: 'known' | 'candidates'; readonly tokens: readonly MintedToken[] }
   | { readonly kind: 'unknown'; readonly why: string };
+const nouns = { pat: 'token', 'service-principal': 'client secret', certificate: 'certificate' } as const;
 
 /** Which hosts use the new token after a run, and what to revoke. */
 export interface RotationEnd {
-  readonly kind: 'pat' | 'service-principal';
+  readonly kind: keyof typeof nouns;
   /** Where the inventory takes the token from: `the file ./token`. */
   readonly source: string;
   /** The page that lists tokens, to revoke the earlier one. */
@@ -55,7 +56,7 @@ export function rotationText(end: RotationEnd, width: number): string {
 
 function rotationLines(end: RotationEnd): readonly string[] {
   const { kind, source, page, replaced, proven, left, outside } = end;
-  const noun = kind === 'pat' ? 'token' : 'client secret';
+  const noun = nouns[kind];
   const finish = finishing(end);
   if (finish === undefined && replaced === 0 && end.minted === null && end.kept.length === 0)
     return [

@@ -12,7 +12,7 @@ import { organizationUrl } from '../../shared/azure/url.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { usageError, whyNot } from '../../shared/base/errors.ts';
-import type { Secret } from '../../shared/base/secret.ts';
+import { Secret } from '../../shared/base/secret.ts';
 import { version } from '../../shared/base/version.ts';
 import type { Fleet } from '../../fleet/inventory/fleet.ts';
 import { checkToken, credentialSource, expiryWarning } from '../../fleet/inventory/secret.ts';
@@ -62,8 +62,9 @@ export async function openAzure(
 ): Promise<OpenFleet> {
   const json = input.options.flag('json');
   const source = credentialSource(fleet);
-  const credential = await resolve(context, fleet, source, 'the token');
-  checkToken(credential, source, fleet.credential.kind);
+  // Without spaces at its ends, as the hosts read it: both compare it by a digest.
+  const credential = new Secret((await resolve(context, fleet, source, 'the token')).reveal().trim());
+  checkToken(credential, source, fleet.credential, context.clock.wall());
   const caPem = await readCa(fleet.proxy.ca);
   let say = (text: string): void => {
     if (!json) warn(context.stderr, { what: text });

@@ -26,7 +26,7 @@ export function inventoryText(choices: Choices): string {
     const comment = 'the source of the token, never the token itself';
     add('token', { ...source(token), ...defined({ expires }) }, { flow: true, comment });
   } else {
-    const { kind: _, secret, ...principal } = credential;
+    const { kind: _, proof: __, secret, ...principal } = credential;
     add('servicePrincipal', { ...principal, secret: source(secret) });
     flowInside(document.get('servicePrincipal'));
   }

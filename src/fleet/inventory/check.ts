@@ -4,6 +4,7 @@ import { FleetError } from '../../shared/base/errors.ts';
 import { completed, nearest } from '../../shared/base/nearest.ts';
 import { agentSha256 } from '../../shared/contract/agent-release.ts';
 import { agentName, poolOfSlot, poolsOf, slotNames, type SlotSpec } from '../../shared/contract/slots.ts';
+import { checkIdentity } from './check-identity.ts';
 import type { Path } from './document/document.ts';
 import type { HostSpec, Mirrors } from './fleet.ts';
 import { foldNames } from './fold-names.ts';
@@ -36,6 +37,7 @@ export function crossFindings(
     ...sound.flatMap(checkPools),
     ...checkAddresses(sound),
     ...checkAgentNames(sound),
+    ...checkIdentity(file, sound),
     ...checkAgentDigest(sound, mirrors),
   ];
 }

@@ -22,7 +22,10 @@ export type CredentialSource =
       readonly kind: 'service-principal';
       readonly clientId: string;
       readonly tenantId: string;
+      /** Of the client secret, or of the certificate's file. */
       readonly secret: SecretSource;
+      /** Undefined: a client secret. */
+      readonly proof?: 'certificate';
       /** URL of the token endpoint, without tenant and trailing slash; undefined: Microsoft's public cloud. */
       readonly authority?: string;
       readonly expires?: string;

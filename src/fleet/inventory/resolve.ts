@@ -161,8 +161,16 @@ export function resolveCredential(file: InventoryFile, folders: Folders): Creden
   if (!servicePrincipal || token) return undefined;
   const { clientId, tenantId, expires } = servicePrincipal;
   const authority = servicePrincipal.authority?.replace(/\/+$/, '');
-  const secret = resolveSource(servicePrincipal.secret, folders);
-  return { kind: 'service-principal', clientId, tenantId, secret, ...defined({ authority, expires }) };
+  const { certificate, secret } = servicePrincipal;
+  return {
+    kind: 'service-principal',
+    clientId,
+    tenantId,
+    ...(certificate === undefined
+      ? { secret: resolveSource(secret ?? {}, folders) }
+      : { secret: { file: absolute(certificate, folders) }, proof: 'certificate' }),
+    ...defined({ authority, expires }),
+  };
 }
 
 function resolveSource(source: NonNullable<HostEntry['sudoPassword']>, folders: Folders): SecretSource {

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 
 import { codeOf, FleetError, type Problem, usageError, whyNot } from '../../shared/base/errors.ts';
+import { readCertificate, timeMistake } from '../../shared/azure/http/certificate.ts';
 import { Secret } from '../../shared/base/secret.ts';
 import { quote } from '../../shared/base/shell.ts';
 import type { CredentialSource, Fleet, SecretSource } from './fleet.ts';
@@ -203,10 +204,21 @@ const extras: readonly (readonly [pattern: RegExp, seen: string])[] = [
 /** As in a shell file. Only for PATs: a service principal's secret may look like this. */
 const assigned = [/^(?:export )?[A-Z][A-Z0-9_]*=/, 'a variable name before it'] as const;
 
-/** Throws a usage error if a token contains extra text: the server would only reject it. */
-export function checkToken(token: Secret, source: SecretSource, kind: CredentialSource['kind']): void {
+/** Throws a usage error if a token or certificate cannot work: the server would only reject it. `now`: milliseconds since the epoch. */
+export function checkToken(
+  token: Secret,
+  source: SecretSource,
+  credential: CredentialSource,
+  now: number,
+): void {
   const text = token.reveal();
-  const found = (kind === 'pat' ? [assigned, ...extras] : extras).find(([pattern]) => pattern.test(text));
+  if (credential.kind !== 'pat' && credential.proof === 'certificate') {
+    checkCertificate(text, source, now);
+    return;
+  }
+  const found = (credential.kind === 'pat' ? [assigned, ...extras] : extras).find(([pattern]) =>
+    pattern.test(text),
+  );
   if (found === undefined) return;
   throw usageError({
     code: 'inventory.secret',
@@ -215,6 +227,19 @@ export function checkToken(token: Secret, source: SecretSource, kind: Credential
     expected: 'the token alone, on one line',
     seen: found[1],
     next: 'file' in source ? writeIt(source.file) : `put only the token into ${describeSource(source)}`,
+  });
+}
+
+function checkCertificate(text: string, source: SecretSource, now: number): void {
+  const certificate = readCertificate(text);
+  const mistake = 'key' in certificate ? timeMistake(certificate, now) : certificate;
+  if (mistake === undefined) return;
+  throw usageError({
+    code: 'inventory.secret',
+    step: 'inventory',
+    what: `${describeSource(source)} has no certificate that can sign`,
+    expected: 'an RSA key with its valid certificate, as PEM',
+    ...mistake,
   });
 }
 

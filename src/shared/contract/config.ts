@@ -17,6 +17,8 @@ export interface ManagerConfig {
         readonly tenantId: string;
         /** Undefined: Microsoft's public cloud. */
         readonly authority?: string;
+        /** The stored secret is a certificate with its key; undefined: a client secret. */
+        readonly proof?: 'certificate';
       };
   readonly pool: string;
   readonly agents: Agents;
@@ -217,6 +219,7 @@ const keys = {
       clientId: text,
       tenantId: text,
       authority: text.exactOptional(),
+      proof: z.literal('certificate').exactOptional(),
     }),
   ]),
   pool: text,

@@ -217,18 +217,25 @@ export const token = section(expected, {
   expires: date.optional().meta({ description: 'Expiry date; azp-fleet warns beforehand' }),
 }).refine(exactlyOne, `${expected}, exactly one of them`);
 
-export const servicePrincipal = section(
-  'an application, e.g. { clientId: …, tenantId: …, secret: { env: AZP_CLIENT_SECRET } }',
-  {
-    clientId: text.meta({ description: 'Application (client) id' }),
-    tenantId: text.meta({ description: 'Directory (tenant) id' }),
-    secret: secretSource.meta({ description: 'Where the client secret is found' }),
-    authority: httpUrl.optional().meta({
-      description:
-        'URL of the token endpoint, without the tenant; https://login.microsoftonline.com unless the directory is in a national cloud',
-    }),
-    expires: date.optional().meta({ description: 'When the client secret expires' }),
-  },
+const principalExpected = 'an application, e.g. { clientId: …, tenantId: …, certificate: azp-fleet.pem }';
+const proofs = ['secret', 'certificate'] as const;
+
+export const servicePrincipal = section(principalExpected, {
+  clientId: text.meta({ description: 'Application (client) id' }),
+  tenantId: text.meta({ description: 'Directory (tenant) id' }),
+  secret: secretSource.optional().meta({ description: 'Where the client secret is found' }),
+  certificate: text.optional().meta({
+    description:
+      'PEM file with the private key (RSA, without passphrase) and its certificate, readable only by you (mode 0600); instead of the secret',
+  }),
+  authority: httpUrl.optional().meta({
+    description:
+      'URL of the token endpoint, without the tenant; https://login.microsoftonline.com unless the directory is in a national cloud',
+  }),
+  expires: date.optional().meta({ description: 'When the client secret or the certificate expires' }),
+}).refine(
+  (value) => proofs.filter((key) => value[key] !== undefined).length === 1,
+  `an application with exactly one of ${proofs.join(', ')}`,
 );
 
 /** A login to a registry. */

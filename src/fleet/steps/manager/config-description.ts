@@ -345,8 +345,9 @@ function datasetText({ host, container, requireMount }: Dataset): string {
 
 function credentialText(credential: ManagerConfig['credential']): string {
   if (credential.kind === 'pat') return 'personal access token';
-  const { clientId, tenantId, authority } = credential;
-  return `service principal ${clientId} of ${tenantId}${authority === undefined ? '' : ` at ${authority}`}`;
+  const { clientId, tenantId, authority, proof } = credential;
+  const by = proof === undefined ? '' : ` with a ${proof}`;
+  return `service principal ${clientId} of ${tenantId}${authority === undefined ? '' : ` at ${authority}`}${by}`;
 }
 
 function imageText(image: ImageConfig): string {

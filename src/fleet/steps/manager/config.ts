@@ -67,8 +67,8 @@ function webhookConfig({ webhook }: Desired['host']): ManagerConfig['webhook'] {
 
 function credentialConfig(credential: Desired['credential']): ManagerConfig['credential'] {
   if (credential.kind === 'pat') return { kind: 'pat' };
-  const { kind, clientId, tenantId, authority } = credential;
-  return { kind, clientId, tenantId, ...defined({ authority }) };
+  const { kind, clientId, tenantId, authority, proof } = credential;
+  return { kind, clientId, tenantId, ...defined({ authority, proof }) };
 }
 
 /** Returns the file's text. The manager reports the sha256 of exactly these bytes as its `configHash`. */

@@ -4,12 +4,13 @@ import type { Clock } from '../../base/clock.ts';
 import { isObject } from '../../base/objects.ts';
 import { readerBounds } from '../../base/reader-bounds.ts';
 import { Secret } from '../../base/secret.ts';
+import { clientAssertion, readCertificate, timeMistake } from './certificate.ts';
 import { type Outcome, jsonWithin, longestPauseMs, noticedMs, retryAfter, retryDelay } from './limits.ts';
 import type { Fetch } from './proxy.ts';
 
 /** Authenticates requests to Azure DevOps. */
 export interface Credential {
-  readonly kind: 'pat' | 'service-principal';
+  readonly kind: 'pat' | 'entra';
   /** Returns the value of the Authorization header. */
   authorization(signal: AbortSignal): Promise<Secret>;
   /** Discards the last value after the server refused it. Returns false when there is no way to get another. */
@@ -60,26 +61,31 @@ function reportSource(
 /** A token is renewed this long before it expires, so that no request starts with one that is about to expire. */
 const renewBeforeMs = 5 * 60_000;
 
-/** Returns the credential of a service principal with a client secret: short-lived tokens, cached until shortly before they expire. */
-export function servicePrincipalCredential(principal: ServicePrincipal): Credential {
+/** A new access token, and the secret that proved the caller's identity, if there is one. */
+interface Issued {
+  readonly token: EntraToken;
+  readonly by?: Secret;
+}
+
+/** Returns a credential of short-lived tokens, cached until shortly before they expire. */
+function bearerCredential(
+  issue: (signal: AbortSignal) => Promise<Issued>,
+  { clock, onAccepted }: { readonly clock: Clock; readonly onAccepted?: OnAccepted },
+): Credential {
   let current: Promise<{ readonly header: Secret; readonly until: number }> | undefined;
   const sources = new WeakMap<Secret, Secret>();
   const fresh = async (signal: AbortSignal) => {
-    const secret = typeof principal.secret === 'function' ? await principal.secret() : principal.secret;
-    const token = await requestToken({ ...principal, secret }, signal);
+    const { token, by } = await issue(signal);
     const header = new Secret(`Bearer ${token.value.reveal()}`);
-    sources.set(header, secret);
-    return {
-      header,
-      until: principal.clock.monotonic() + token.expiresInMs - renewBeforeMs,
-    };
+    if (by !== undefined) sources.set(header, by);
+    return { header, until: clock.monotonic() + token.expiresInMs - renewBeforeMs };
   };
   return {
-    kind: 'service-principal',
+    kind: 'entra',
     authorization: async (signal) => {
       try {
         current ??= fresh(signal);
-        if ((await current).until <= principal.clock.monotonic()) current = fresh(signal);
+        if ((await current).until <= clock.monotonic()) current = fresh(signal);
         return (await current).header;
       } catch (error) {
         current = undefined;
@@ -90,13 +96,24 @@ export function servicePrincipalCredential(principal: ServicePrincipal): Credent
       current = undefined;
       return true;
     },
-    accepted: (header) => reportSource(sources, header, principal.onAccepted),
+    accepted: (header) => reportSource(sources, header, onAccepted),
   };
+}
+
+/** Returns the credential of a service principal. */
+export function servicePrincipalCredential(principal: ServicePrincipal): Credential {
+  return bearerCredential(async (signal) => {
+    const by = typeof principal.secret === 'function' ? await principal.secret() : principal.secret;
+    return { token: await requestToken({ ...principal, secret: by }, signal), by };
+  }, principal);
 }
 
 export interface ServicePrincipal {
   readonly clientId: string;
   readonly tenantId: string;
+  /** How `secret` proves the identity; a client secret by default. */
+  readonly proof?: Proof;
+  /** The client secret, or the PEM text of the certificate and its key. */
   readonly secret: Secret | (() => Promise<Secret>);
   readonly fetch: Fetch;
   readonly clock: Clock;
@@ -107,6 +124,8 @@ export interface ServicePrincipal {
   readonly onAccepted?: OnAccepted;
 }
 
+type Proof = 'secret' | 'certificate';
+
 export interface EntraToken {
   readonly value: Secret;
   readonly expiresInMs: number;
@@ -115,6 +134,8 @@ export interface EntraToken {
 /** The Azure DevOps resource of Microsoft Entra ID. */
 const scope = '499b84ac-1321-427f-aa17-267ca6975798/.default';
 const timeoutMs = 60_000;
+/** The longest time that a token is kept: longer than any of Microsoft's. */
+const longestS = 86_400;
 
 interface Answer {
   readonly status: number;
@@ -135,13 +156,11 @@ export async function requestToken(principal: ServicePrincipal, signal: AbortSig
   const { clock } = principal;
   for (let count = 1; ; count += 1) {
     const answer = await ask(principal, authority, signal);
-    const token = answer instanceof Error || answer.status !== 200 ? undefined : answer.body.access_token;
-    if (!(answer instanceof Error) && token !== undefined) {
-      return { value: new Secret(token), expiresInMs: (answer.body.expires_in ?? 3600) * 1000 };
-    }
+    const token = answer instanceof Error ? undefined : tokenIn(answer);
+    if (token !== undefined) return token;
     // A request for a token changes nothing: it may be repeated like a GET.
     const pause = retryDelay('GET', count, outcomeOf(answer), Math.random);
-    if (pause === undefined) throw failure(answer, authority);
+    if (pause === undefined) throw failure(answer, authority, principal.proof);
     if (pause >= noticedMs) principal.onPause?.(pause);
     await clock.wait(pause, signal);
     signal.throwIfAborted();
@@ -175,22 +194,55 @@ function bodyOf(text: string): Body {
   }
 }
 
+/** Returns the token of an answer; undefined: it has none that can be a header. */
+function tokenIn({ status, body }: Answer): EntraToken | undefined {
+  const { access_token: value = '', expires_in: seconds = 3600 } = body;
+  if (status !== 200 || !/^[\x21-\x7e]{1,65536}$/.test(value) || !(seconds > 0)) return undefined;
+  return { value: new Secret(value), expiresInMs: Math.min(seconds, longestS) * 1000 };
+}
+
+/** Returns the form's fields that prove the identity. Throws FleetError for a certificate that cannot. */
+function proofOf(
+  { clientId, proof = 'secret', clock }: ServicePrincipal,
+  secret: Secret,
+  audience: string,
+): Readonly<Record<string, string>> {
+  const text = secret.reveal().trim();
+  if (proof === 'secret') return { client_secret: text };
+  const certificate = readCertificate(text);
+  const now = clock.wall();
+  const mistake = 'key' in certificate ? timeMistake(certificate, now) : certificate;
+  if (mistake !== undefined || !('key' in certificate))
+    throw new FleetError({
+      code: 'azure.auth',
+      what: 'the certificate of the service principal cannot be used',
+      expected: 'an RSA key with its valid certificate, as PEM',
+      ...mistake,
+    });
+  return {
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion: clientAssertion(certificate, { clientId, audience, now }).reveal(),
+  };
+}
+
 /** Returns the answer, or the error that prevented one. */
 async function ask(
-  { tenantId, clientId, secret, fetch, clock }: ServicePrincipal,
+  principal: ServicePrincipal,
   authority: string,
   signal: AbortSignal,
 ): Promise<Answer | Error> {
-  const known = typeof secret === 'function' ? await secret() : secret;
+  const { tenantId, clientId, secret, fetch, clock } = principal;
+  const url = `${authority}/${encodeURIComponent(tenantId)}/oauth2/v2.0/token`;
+  const proof = proofOf(principal, typeof secret === 'function' ? await secret() : secret, url);
   try {
-    const response = await fetch(`${authority}/${encodeURIComponent(tenantId)}/oauth2/v2.0/token`, {
+    const response = await fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
       body: new URLSearchParams({
         grant_type: 'client_credentials',
         client_id: clientId,
-        client_secret: known.reveal().trim(),
         scope,
+        ...proof,
       }).toString(),
       redirect: 'manual',
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
@@ -206,7 +258,13 @@ async function ask(
   }
 }
 
-function failure(answer: Answer | Error, authority: string): FleetError {
+const afterRefusal: Readonly<Record<Proof, string>> = {
+  secret: 'check clientId, tenantId, and that the client secret has not expired',
+  certificate:
+    'check clientId, tenantId, the clock, and that the application has this certificate (Certificates & secrets)',
+};
+
+function failure(answer: Answer | Error, authority: string, proof: Proof = 'secret'): FleetError {
   if (answer instanceof Error) {
     return new FleetError(
       {
@@ -225,7 +283,7 @@ function failure(answer: Answer | Error, authority: string): FleetError {
       code: 'azure.auth',
       what: 'Microsoft Entra ID rejected the service principal',
       seen,
-      next: 'check clientId, tenantId, and that the client secret has not expired',
+      next: afterRefusal[proof],
     });
   }
   const requested = Math.ceil(retryAfterMs / 60_000);

@@ -31,6 +31,10 @@ export const inventoryCodes = {
     'a slot with mode: host cannot register with config.sh',
     'use registration: rest, or mode: container',
   ],
+  'inventory.identity': [
+    'a setting does not work with the way in which the managers log in',
+    'change one of the two, as the message says',
+  ],
   'inventory.image-twice': ['a host has both an image and a dockerfile', 'remove one of them'],
   'inventory.import': [
     'no hosts can be read from a file of another program',

@@ -23,6 +23,8 @@ export function bareWorld(agents: number): Fake & { time: number } {
     tokens: () => [],
     tokenState: 'valid' as const,
     bearers: new Map<string, number>(),
+    applications: [],
+    usedAssertions: new Set<string>(),
     denied: new Set<never>(),
     pipelines: new Map<number, never>(),
     faults: [],

@@ -38,6 +38,12 @@ describe('a body that is not what it must be', () => {
     ['PUT', '/token', '{ "state": "gone" }', 'state: '],
     ['PUT', '/denied', '{ "permissions": ["pools.delete"] }', 'permissions.0: '],
     ['PUT', '/denied', '{}', 'permissions: '],
+    [
+      'PUT',
+      '/applications',
+      '{ "applications": [{ "clientId": "c", "tenantId": "t", "certificate": "x" }] }',
+      'applications.0.certificate: not a certificate of an RSA key as PEM',
+    ],
     ['PUT', '/filters', '{ "demands": 1 }', 'demands: '],
     ['PUT', '/settle', '{ "ms": -1 }', 'ms: '],
     ['PUT', '/limits', '{ "parallelJobs": "two" }', 'parallelJobs: '],

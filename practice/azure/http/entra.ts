@@ -1,0 +1,137 @@
+import { type KeyObject, randomUUID, verify, X509Certificate } from 'node:crypto';
+
+import { type Fake, rule } from '../world/fake.ts';
+import { type Reply, ok } from './reply.ts';
+
+/** An application of Microsoft Entra ID with its certificate. */
+export interface FakeApplication {
+  readonly clientId: string;
+  readonly tenantId: string;
+  /** PEM. */
+  readonly certificate: string;
+}
+
+/** The resource of Azure DevOps. */
+const resource = '499b84ac-1321-427f-aa17-267ca6975798';
+const longestS = 10 * 60;
+const skewS = 5 * 60;
+
+const refused = (error: string, description: string): Reply => ({
+  status: 401,
+  json: { error, error_description: `${description}\r\nTrace ID: none` },
+});
+
+/** Returns the answer with a new token, which the organization accepts. */
+function issued(fake: Fake): Reply {
+  const token = randomUUID();
+  fake.bearers.set(token, fake.now() + rule(fake, 'accessToken'));
+  return ok({
+    access_token: token,
+    token_type: 'Bearer',
+    expires_in: Math.ceil(rule(fake, 'accessToken') / 1000),
+  });
+}
+
+/**
+ * Imitates the token endpoint of Microsoft Entra ID. Accepts any client id with one of the accepted tokens as its secret, and the
+ * applications of the control interface with an assertion.
+ */
+export function principalToken(fake: Fake, text: string, endpoint: string): Reply {
+  const form = new URLSearchParams(text);
+  if (fake.tokenState !== 'valid')
+    return refused('invalid_client', 'AADSTS7000215: Invalid client secret provided.');
+  if (!form.has('client_assertion'))
+    return fake.tokens().includes(form.get('client_secret') ?? '')
+      ? issued(fake)
+      : refused('invalid_client', 'AADSTS7000215: Invalid client secret provided.');
+  const refusal = formRefusal(form) ?? assertionRefusal(fake, form, endpoint);
+  return refusal === undefined ? issued(fake) : refused('invalid_client', refusal);
+}
+
+function formRefusal(form: URLSearchParams): string | undefined {
+  if (form.get('grant_type') !== 'client_credentials')
+    return 'AADSTS70003: The app requested an unsupported grant type.';
+  if (form.get('scope') !== `${resource}/.default`) return 'AADSTS70011: The provided scope is not valid.';
+  if (form.get('client_assertion_type') !== 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer')
+    return 'AADSTS50027: Invalid client_assertion_type.';
+  return form.has('client_secret') ? 'AADSTS7000216: Both a secret and an assertion.' : undefined;
+}
+
+function assertionRefusal(fake: Fake, form: URLSearchParams, endpoint: string): string | undefined {
+  const clientId = form.get('client_id');
+  const tenant = new URL(endpoint).pathname.split('/')[1];
+  const application = fake.applications.find((each) => each.clientId === clientId);
+  if (application === undefined || application.tenantId !== tenant)
+    return `AADSTS700016: Application with identifier '${clientId}' was not found in the directory.`;
+  const token = decoded(form.get('client_assertion') ?? '');
+  if (token === undefined) return 'AADSTS50027: JWT token is invalid or malformed.';
+  const { claims } = token;
+  const certificate = new X509Certificate(application.certificate);
+  if (token.header['x5t'] !== thumbprint(certificate.fingerprint))
+    return 'AADSTS700027: The certificate with this identifier is not registered on the application.';
+  const refusal = tokenRefusal(token, certificate.publicKey, endpoint, fake.now() / 1000);
+  if (refusal !== undefined) return refusal;
+  if (claims['iss'] !== clientId || claims['sub'] !== clientId)
+    return 'AADSTS700021: Client assertion application identifier does not match client_id.';
+  const { jti } = claims;
+  if (typeof jti !== 'string' || fake.usedAssertions.has(jti))
+    return 'AADSTS700029: The assertion has no new jti: it was used before.';
+  fake.usedAssertions.add(jti);
+  return undefined;
+}
+
+interface Token {
+  readonly header: Readonly<Record<string, unknown>>;
+  readonly claims: Readonly<Record<string, unknown>>;
+  readonly signed: string;
+  readonly signature: Buffer;
+}
+
+function decoded(assertion: string): Token | undefined {
+  const [header = '', payload = '', signature = '', ...rest] = assertion.split('.');
+  if (rest.length > 0 || signature === '') return undefined;
+  try {
+    const read = (part: string): Readonly<Record<string, unknown>> =>
+      Object(JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))) as Record<string, unknown>;
+    return {
+      header: read(header),
+      claims: read(payload),
+      signed: `${header}.${payload}`,
+      signature: Buffer.from(signature, 'base64url'),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Checks algorithm, signature, audience and times. */
+function tokenRefusal(
+  { header, claims, signed, signature }: Token,
+  key: KeyObject,
+  audience: string,
+  nowS: number,
+): string | undefined {
+  if (header['alg'] !== 'RS256') return 'AADSTS5002738: Invalid JWT token: unsupported algorithm.';
+  if (!verify('RSA-SHA256', Buffer.from(signed), key, signature))
+    return 'AADSTS700027: Client assertion failed signature validation.';
+  if (claims['aud'] !== audience) return 'AADSTS700023: Client assertion audience claim does not match.';
+  const [nbf, exp] = [Number(claims['nbf'] ?? 0), Number(claims['exp'])];
+  if (!(exp > nowS - skewS) || nbf > nowS + skewS)
+    return 'AADSTS700024: Client assertion is not within its valid time range.';
+  return exp > nowS + longestS + skewS
+    ? 'AADSTS700024: Client assertion lives longer than ten minutes.'
+    : undefined;
+}
+
+function thumbprint(fingerprint: string): string {
+  return Buffer.from(fingerprint.replaceAll(':', ''), 'hex').toString('base64url');
+}
+
+/** Returns whether a text is a certificate as PEM. */
+export function isCertificate(text: string): boolean {
+  try {
+    return new X509Certificate(text).publicKey.asymmetricKeyType === 'rsa';
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,54 @@
+import { isHostedService } from '../../shared/azure/url.ts';
+import type { Finding } from './check.ts';
+import type { HostSpec } from './fleet.ts';
+import type { InventoryFile } from './schema/file.ts';
+
+/** Returns settings that do not work with the way in which the managers log in. */
+export function checkIdentity(file: InventoryFile, hosts: readonly HostSpec[]): Finding[] {
+  const way = wayOf(file);
+  if (way === undefined) return [];
+  return [...checkServer(file, way), ...hosts.flatMap((host) => checkRegistration(host, way))];
+}
+
+interface Way {
+  /** Path of the key. */
+  readonly path: readonly string[];
+  readonly key: string;
+}
+
+/** Returns the key of a login that needs Microsoft Entra ID and only gives tokens; undefined: another login. */
+function wayOf({ servicePrincipal }: InventoryFile): Way | undefined {
+  if (servicePrincipal?.certificate === undefined) return undefined;
+  return { path: ['servicePrincipal', 'certificate'], key: 'servicePrincipal.certificate' };
+}
+
+/** Azure DevOps Server knows no tokens of Microsoft Entra ID. The practice server is both, at one address. */
+function checkServer({ organization, servicePrincipal }: InventoryFile, { path, key }: Way): Finding[] {
+  if (!URL.canParse(organization) || isHostedService(organization)) return [];
+  const { authority = '' } = servicePrincipal ?? {};
+  if (URL.canParse(authority) && new URL(authority).origin === new URL(organization).origin) return [];
+  return [
+    {
+      code: 'inventory.identity',
+      path,
+      what: `${key} does not work with Azure DevOps Server, which does not accept tokens of Microsoft Entra ID`,
+      expected: 'an organization of Azure DevOps Services',
+      seen: organization,
+      next: 'use `token:` for an Azure DevOps Server collection',
+    },
+  ];
+}
+
+/** The agent's own config.sh logs in with a token or a client secret only. */
+function checkRegistration({ name, registration }: HostSpec, { key }: Way): Finding[] {
+  if (registration !== 'config') return [];
+  return [
+    {
+      code: 'inventory.identity',
+      path: ['hosts', name, 'registration'],
+      host: name,
+      what: `{host} has registration: config, which does not support ${key}`,
+      next: 'use `registration: rest`, or a token or a client secret',
+    },
+  ];
+}

@@ -1,0 +1,56 @@
+// Ways to log in, and the settings that do not work with them.
+import { describe, expect, test } from 'vitest';
+
+import { parseFleet } from '../../../../../src/fleet/inventory/load.ts';
+import { mistakesIn } from '../fixture.ts';
+
+const services = 'organization: https://dev.azure.com/example\n';
+const server = 'organization: https://tfs.lab.example/tfs/Engineering\n';
+const hosts = 'hosts: { a: { pool: p } }\n';
+const certificate = 'servicePrincipal: { clientId: c, tenantId: t, certificate: fleet.pem }\n';
+const load = (text: string) => parseFleet(text, 'inventory.yaml', { env: {}, cwd: '/lab', home: '/home/me' });
+
+describe('a certificate', () => {
+  test('is a file beside the inventory', () => {
+    expect(load(services + certificate + hosts).credential).toEqual({
+      kind: 'service-principal',
+      clientId: 'c',
+      tenantId: 't',
+      secret: { file: '/lab/fleet.pem' },
+      proof: 'certificate',
+    });
+  });
+
+  test('works with the practice server, which is Azure DevOps and Microsoft Entra ID at one address', () => {
+    const practice = 'organization: http://192.0.2.1:8088/lab\n';
+    const principal = certificate.replace('c,', 'c, authority: "http://192.0.2.1:8088",');
+    expect(mistakesIn(practice + principal + hosts)).toEqual([]);
+  });
+});
+
+describe('a mistake', () => {
+  test.each([
+    [
+      'a secret and a certificate',
+      `${services}${certificate.replace('fleet.pem', 'fleet.pem, secret: { env: S }')}${hosts}`,
+      'inventory.yaml:2:19: servicePrincipal has an invalid value\nexpected: an application with exactly one of secret, certificate\nseen: keys clientId, tenantId, certificate, secret\nnext: replace it with an expected value',
+    ],
+    [
+      'neither',
+      `${services}servicePrincipal: { clientId: c, tenantId: t }\n${hosts}`,
+      'inventory.yaml:2:19: servicePrincipal has an invalid value\nexpected: an application with exactly one of secret, certificate\nseen: keys clientId, tenantId\nnext: replace it with an expected value',
+    ],
+    [
+      'a certificate with Azure DevOps Server',
+      server + certificate + hosts,
+      'inventory.yaml:2:60: servicePrincipal.certificate does not work with Azure DevOps Server, which does not accept tokens of Microsoft Entra ID\nexpected: an organization of Azure DevOps Services\nseen: https://tfs.lab.example/tfs/Engineering\nnext: use `token:` for an Azure DevOps Server collection',
+    ],
+    [
+      'a certificate with registration: config',
+      `${services}${certificate}defaults: { pool: p, registration: config }\nhosts: { a: {}, b: {} }\n`,
+      'inventory.yaml:3:36: a has registration: config, which does not support servicePrincipal.certificate (also: b)\nnext: use `registration: rest`, or a token or a client secret',
+    ],
+  ])('%s', (_, text, expected) => {
+    expect(mistakesIn(text)).toEqual([expected]);
+  });
+});
