@@ -47,7 +47,7 @@ import { readPresence } from './idle/presence.ts';
 import { KeyStock } from './registration/keys.ts';
 import { Metrics } from './serve/metrics.ts';
 import { systemdNotifier } from './serve/systemd.ts';
-import { configuration, openState, runPaths, tokenReader } from './start/configuration.ts';
+import { configuration, openState, runPaths, secretFiles, tokenReader } from './start/configuration.ts';
 import { TokenUse } from './start/token-use.ts';
 import { addressReader } from './webhook/post.ts';
 import { trustedCertificates } from './docker/agent-setup.ts';
@@ -142,10 +142,11 @@ function managerTools({
   stop,
   leave,
 }: Setup): ManagerTools {
-  const secret = tokenReader(places.tokens, log);
+  const tokens = secretFiles(config, places.tokens);
+  const secret = tokenReader(tokens, log);
   const token = new TokenUse({
     read: secret,
-    installed: tokenReader(places.tokens.slice(0, 1), log),
+    installed: tokenReader(tokens.slice(0, 1), log),
     machineId,
     clock,
   });

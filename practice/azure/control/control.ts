@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../../src/shared/base/clock.ts';
 import type { BeginBuild, FakeJob, FakeOverview, MakeAgents, NewPipeline, QueueJobs } from './types.ts';
-import type { FakeApplication } from '../http/entra.ts';
-import type { Fault, LoggedRequest, Permission, TokenState } from '../world/fake.ts';
+import type { FakeApplication, Fault, LoggedRequest, Permission, TokenState } from '../world/fake.ts';
 
 export type { FakeJob, Fault };
 

@@ -1,15 +1,7 @@
 import { type KeyObject, randomUUID, verify, X509Certificate } from 'node:crypto';
 
-import { type Fake, rule } from '../world/fake.ts';
+import { type Fake, type FakeApplication, rule } from '../world/fake.ts';
 import { type Reply, ok } from './reply.ts';
-
-/** An application of Microsoft Entra ID with its certificate. */
-export interface FakeApplication {
-  readonly clientId: string;
-  readonly tenantId: string;
-  /** PEM. */
-  readonly certificate: string;
-}
 
 /** The resource of Azure DevOps. */
 const resource = '499b84ac-1321-427f-aa17-267ca6975798';
@@ -65,6 +57,8 @@ function assertionRefusal(fake: Fake, form: URLSearchParams, endpoint: string): 
     return `AADSTS700016: Application with identifier '${clientId}' was not found in the directory.`;
   const token = decoded(form.get('client_assertion') ?? '');
   if (token === undefined) return 'AADSTS50027: JWT token is invalid or malformed.';
+  if (application.federation !== undefined) return federationRefusal(fake, application.federation, token);
+  if (application.certificate === undefined) return 'AADSTS700027: The application has no certificate.';
   const { claims } = token;
   const certificate = new X509Certificate(application.certificate);
   if (token.header['x5t'] !== thumbprint(certificate.fingerprint))
@@ -73,11 +67,25 @@ function assertionRefusal(fake: Fake, form: URLSearchParams, endpoint: string): 
   if (refusal !== undefined) return refusal;
   if (claims['iss'] !== clientId || claims['sub'] !== clientId)
     return 'AADSTS700021: Client assertion application identifier does not match client_id.';
+  if (Number(claims['exp']) > fake.now() / 1000 + longestS + skewS)
+    return 'AADSTS700024: Client assertion lives longer than ten minutes.';
   const { jti } = claims;
   if (typeof jti !== 'string' || fake.usedAssertions.has(jti))
     return 'AADSTS700029: The assertion has no new jti: it was used before.';
   fake.usedAssertions.add(jti);
   return undefined;
+}
+
+/** A token of another issuer may be used until it ends. */
+function federationRefusal(
+  fake: Fake,
+  { issuer, subject, audience, certificate }: NonNullable<FakeApplication['federation']>,
+  token: Token,
+): string | undefined {
+  const { iss, sub } = token.claims;
+  if (iss !== issuer || sub !== subject)
+    return 'AADSTS70021: No matching federated identity record found for presented assertion.';
+  return tokenRefusal(token, new X509Certificate(certificate).publicKey, audience, fake.now() / 1000);
 }
 
 interface Token {
@@ -118,9 +126,7 @@ function tokenRefusal(
   const [nbf, exp] = [Number(claims['nbf'] ?? 0), Number(claims['exp'])];
   if (!(exp > nowS - skewS) || nbf > nowS + skewS)
     return 'AADSTS700024: Client assertion is not within its valid time range.';
-  return exp > nowS + longestS + skewS
-    ? 'AADSTS700024: Client assertion lives longer than ten minutes.'
-    : undefined;
+  return undefined;
 }
 
 function thumbprint(fingerprint: string): string {

@@ -18,6 +18,7 @@ const bad = (message: string): Reply => ({ status: 400, json: { message } });
 const natural = z.int().nonnegative();
 const some = z.int().positive();
 const text = z.string().min(1);
+const certificate = z.string().refine(isCertificate, 'not a certificate of an RSA key as PEM');
 
 function isPattern(pattern: string): boolean {
   try {
@@ -106,7 +107,10 @@ export const bodies = {
       z.strictObject({
         clientId: text,
         tenantId: text,
-        certificate: z.string().refine(isCertificate, 'not a certificate of an RSA key as PEM'),
+        certificate: certificate.exactOptional(),
+        federation: z
+          .strictObject({ issuer: text, subject: text, audience: text, certificate })
+          .exactOptional(),
       }),
     ),
   }),

@@ -1,5 +1,4 @@
 import type { Clock } from '../../../src/shared/base/clock.ts';
-import type { FakeApplication } from '../http/entra.ts';
 import type { State } from './state.ts';
 
 export type Permission =
@@ -39,6 +38,21 @@ export interface FakePipeline {
   /** The project's name. */
   readonly project: string;
   readonly poolId: number;
+}
+
+/** An application of Microsoft Entra ID with its certificate, or with a federated credential. */
+export interface FakeApplication {
+  readonly clientId: string;
+  readonly tenantId: string;
+  /** PEM. */
+  readonly certificate?: string;
+  readonly federation?: {
+    readonly issuer: string;
+    readonly subject: string;
+    readonly audience: string;
+    /** A certificate as PEM, whose key signs the issuer's tokens. */
+    readonly certificate: string;
+  };
 }
 
 /** The parts of the running server, passed to each route. */

@@ -15,7 +15,7 @@ import type { Transport } from '../../fleet/ssh/transport.ts';
 import { rotationOf } from '../../fleet/steps/manager/token.ts';
 import { organizationUrl } from '../../shared/azure/url.ts';
 import type { Context } from '../../shared/base/context.ts';
-import { FleetError } from '../../shared/base/errors.ts';
+import { FleetError, usageError } from '../../shared/base/errors.ts';
 import type { CommandInput } from '../command.ts';
 import { declined, type Result } from '../result.ts';
 import { finishing, rotationText, type RotationEnd } from '../render/rotation.ts';
@@ -43,6 +43,12 @@ export async function runRotate(
   const minted = isMinting ? await mint(context, input, tokensUrl) : undefined;
   if (isMinting && minted === undefined) return declined;
   const opened = minted?.open ?? (await openFleet(context, input));
+  if (opened.fleet.identity !== undefined)
+    throw usageError({
+      code: 'inventory.identity',
+      what: 'the hosts store no token: their managers log in by themselves',
+      next: 'replace the credential of this machine where the inventory takes it from',
+    });
   return connected(context, input, opened, wiring, (open) => rotate(context, input, open, minted, replaced));
 }
 

@@ -131,11 +131,16 @@ export async function openPlanning(
     plan: (facts, host, answers) =>
       withSharedTexts(planHost(facts, desired(facts, host), how(facts, host), answers), texts),
     question: (facts, host, known) => questionFor(facts, desired(facts, host), how(facts, host), known),
-    checkToken: async (hosts) => {
-      const isNew = hosts.some(getsToken);
-      const holder = isNew ? 'none' : 'hosts';
-      return { gaps: await findTokenGaps(open.azure, open.permissions, hosts, holder), isNew };
-    },
+    // The credential of this machine does not show what managers with an identity of their own may do.
+    ...(fleet.identity === undefined
+      ? {
+          checkToken: async (hosts) => {
+            const isNew = hosts.some(getsToken);
+            const holder = isNew ? 'none' : 'hosts';
+            return { gaps: await findTokenGaps(open.azure, open.permissions, hosts, holder), isNew };
+          },
+        }
+      : {}),
     credential,
     ...defined({ registries }),
     webhooks,

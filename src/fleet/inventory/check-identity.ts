@@ -1,5 +1,5 @@
 import { isHostedService } from '../../shared/azure/url.ts';
-import type { Finding } from './check.ts';
+import type { Finding } from './finding.ts';
 import type { HostSpec } from './fleet.ts';
 import type { InventoryFile } from './schema/file.ts';
 
@@ -17,9 +17,15 @@ interface Way {
 }
 
 /** Returns the key of a login that needs Microsoft Entra ID and only gives tokens; undefined: another login. */
-function wayOf({ servicePrincipal }: InventoryFile): Way | undefined {
-  if (servicePrincipal?.certificate === undefined) return undefined;
-  return { path: ['servicePrincipal', 'certificate'], key: 'servicePrincipal.certificate' };
+function wayOf(file: InventoryFile): Way | undefined {
+  const path = ['servicePrincipal', 'certificate'];
+  return file.servicePrincipal?.certificate === undefined ? ownIdentity(file) : { path, key: path.join('.') };
+}
+
+/** Returns the key by which the managers log in without a stored secret. */
+export function ownIdentity({ servicePrincipal }: InventoryFile): Way | undefined {
+  const path = ['servicePrincipal', 'federation'];
+  return servicePrincipal?.federation === undefined ? undefined : { path, key: path.join('.') };
 }
 
 /** Azure DevOps Server knows no tokens of Microsoft Entra ID. The practice server is both, at one address. */

@@ -1,10 +1,10 @@
 import { organizationUrl } from '../../shared/azure/url.ts';
-import type { Code } from '../../shared/base/codes/code.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { completed, nearest } from '../../shared/base/nearest.ts';
 import { agentSha256 } from '../../shared/contract/agent-release.ts';
 import { agentName, poolOfSlot, poolsOf, slotNames, type SlotSpec } from '../../shared/contract/slots.ts';
-import { checkIdentity } from './check-identity.ts';
+import { checkIdentity, ownIdentity } from './check-identity.ts';
+import type { Finding } from './finding.ts';
 import type { Path } from './document/document.ts';
 import type { HostSpec, Mirrors } from './fleet.ts';
 import { foldNames } from './fold-names.ts';
@@ -74,8 +74,14 @@ function checkOrganization(url: string): Finding[] {
   }
 }
 
+/** Prints a token of the user who is logged in to Azure, for Azure DevOps; it is valid for an hour. */
+const tokenCommand =
+  'az account get-access-token --resource 499b84ac-1321-427f-aa17-267ca6975798 --query accessToken -o tsv';
+
 function checkCredential(file: InventoryFile): Finding[] {
-  if (file.token && file.servicePrincipal)
+  const own = ownIdentity(file);
+  const isOwnPrincipal = file.servicePrincipal?.federation !== undefined;
+  if (file.token && file.servicePrincipal && !isOwnPrincipal)
     return [
       {
         code: 'inventory.credential',
@@ -85,7 +91,17 @@ function checkCredential(file: InventoryFile): Finding[] {
         next: 'remove one of them',
       },
     ];
-  if (file.token || file.servicePrincipal) return [];
+  if (file.token || (file.servicePrincipal && !isOwnPrincipal)) return [];
+  if (own !== undefined)
+    return [
+      {
+        code: 'inventory.missing',
+        path: own.path,
+        what: `token is missing: ${own.key} is for the hosts, and this machine needs a separate credential`,
+        expected: 'where the token of this machine is found; no host gets it',
+        next: `add \`token: { cmd: "${tokenCommand}" }\`, or a personal access token`,
+      },
+    ];
   return [
     {
       code: 'inventory.missing',
@@ -208,18 +224,6 @@ function checkVolumes(file: InventoryFile): Finding[] {
         : [];
     });
   });
-}
-
-/** A mistake that only shows when several keys are compared. */
-export interface Finding {
-  readonly code: Code;
-  readonly path: Path;
-  /** `{host}` in it is replaced by `host`: a mistake of one line that affects many hosts is reported once. */
-  readonly what: string;
-  readonly host?: string;
-  readonly expected?: string;
-  readonly seen?: string;
-  readonly next?: string;
 }
 
 /** Returns the mistakes of one host, with groups and defaults applied. */

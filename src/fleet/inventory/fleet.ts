@@ -31,6 +31,17 @@ export type CredentialSource =
       readonly expires?: string;
     };
 
+/** How the managers log in where they store no secret; the CLI then has its own credential. */
+export type HostIdentity = {
+  readonly kind: 'service-principal';
+  readonly proof: 'federation';
+  readonly clientId: string;
+  readonly tenantId: string;
+  /** Absolute path on each host. */
+  readonly tokenFile: string;
+  readonly authority?: string;
+};
+
 export interface DriverSpec {
   /** False (`driver: none` in the file, or `method: none`) leaves the driver alone. */
   readonly install: boolean;
@@ -195,7 +206,9 @@ export interface Fleet {
   readonly file: string;
   /** Normalised: no trailing slash, no project. */
   readonly organization: string;
+  /** Of the CLI; and of the managers, unless they have an identity of their own. */
   readonly credential: CredentialSource;
+  readonly identity?: HostIdentity;
   readonly projects: readonly string[];
   readonly hosts: readonly HostSpec[];
   readonly mirrors: Mirrors;

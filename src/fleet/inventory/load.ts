@@ -5,8 +5,9 @@ import { organizationUrl } from '../../shared/azure/url.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { type FleetError, type Problem, usageError, whyNot } from '../../shared/base/errors.ts';
 import { excerpt } from '../../shared/base/foreign-text.ts';
-import { isObject } from '../../shared/base/objects.ts';
-import { crossFindings, type Finding } from './check.ts';
+import { defined, isObject } from '../../shared/base/objects.ts';
+import { crossFindings } from './check.ts';
+import type { Finding } from './finding.ts';
 import { alsoAt, InventoryDocument, type Path } from './document/document.ts';
 import { placesOf, problemsOf } from './document/issues.ts';
 import type { Fleet } from './fleet.ts';
@@ -17,6 +18,7 @@ import {
   groupsOf,
   resolveCredential,
   resolveHost,
+  resolveIdentity,
   resolveMirrors,
   resolveProxy,
   resolveRegistries,
@@ -74,6 +76,7 @@ function withHostsFrom(
 function build(file: InventoryFile, folders: Folders) {
   return {
     credential: resolveCredential(file, folders),
+    ...defined({ identity: resolveIdentity(file) }),
     projects: file.projects ?? [],
     hosts: Object.keys(file.hosts).map((name) => resolveHost(name, file, folders)),
     mirrors: resolveMirrors(file.mirrors),

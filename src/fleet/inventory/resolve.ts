@@ -8,6 +8,7 @@ import type {
   CredentialSource,
   DockerfileSpec,
   DriverSpec,
+  HostIdentity,
   HostSpec,
   Mirrors,
   Proxy,
@@ -153,9 +154,10 @@ function resolveIdle(idle: HostEntry['idle']): HostSpec['idle'] {
   return { afterS: (parseDuration(idle.after) ?? 0) / 1000, run: idle.run ?? 'poweroff' };
 }
 
-/** Returns undefined if neither or both of token and servicePrincipal are set; check.ts reports that. */
+/** Returns undefined if not exactly one credential of this machine is set; check.ts reports that. */
 export function resolveCredential(file: InventoryFile, folders: Folders): CredentialSource | undefined {
-  const { token, servicePrincipal } = file;
+  const { token } = file;
+  const servicePrincipal = file.servicePrincipal?.federation ? undefined : file.servicePrincipal;
   if (token && !servicePrincipal)
     return { kind: 'pat', token: resolveSource(token, folders), ...defined({ expires: token.expires }) };
   if (!servicePrincipal || token) return undefined;
@@ -170,6 +172,22 @@ export function resolveCredential(file: InventoryFile, folders: Folders): Creden
       ? { secret: resolveSource(secret ?? {}, folders) }
       : { secret: { file: absolute(certificate, folders) }, proof: 'certificate' }),
     ...defined({ authority, expires }),
+  };
+}
+
+/** Returns how the managers log in without a stored secret. */
+export function resolveIdentity({ servicePrincipal }: InventoryFile): HostIdentity | undefined {
+  const { federation, clientId, tenantId } = servicePrincipal ?? {};
+  if (federation === undefined || clientId === undefined || tenantId === undefined) return undefined;
+  const { tokenFile } = federation;
+  const authority = servicePrincipal?.authority?.replace(/\/+$/, '');
+  return {
+    kind: 'service-principal',
+    proof: 'federation',
+    clientId,
+    tenantId,
+    tokenFile,
+    ...defined({ authority }),
   };
 }
 

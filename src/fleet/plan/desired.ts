@@ -26,8 +26,8 @@ export function desiredOf(fleet: Fleet, fromCli: FromCli): (host: HostSpec) => D
   return (host) => ({
     host,
     organization: fleet.organization,
-    credential: fleet.credential,
-    credentialDigest: salted(credential),
+    credential: fleet.identity ?? fleet.credential,
+    credentialDigest: fleet.identity === undefined ? salted(credential) : undefined,
     registries: { names: Object.keys(fleet.registries), digest: salted(registries) },
     webhookDigest: salted(webhooks.get(host.name)),
     builder: fleet.hosts.find(({ name }) => name === host.dockerfile?.builder),

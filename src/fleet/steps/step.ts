@@ -1,5 +1,5 @@
 import type { HostRoot } from '../../shared/base/host-root.ts';
-import type { CredentialSource, HostSpec, Mirrors, Proxy } from '../inventory/fleet.ts';
+import type { CredentialSource, HostIdentity, HostSpec, Mirrors, Proxy } from '../inventory/fleet.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Artifact, Change, FileArtifact, Refusal, Shape, StepName } from './change.ts';
 import type { Included } from './bundle/content.ts';
@@ -18,7 +18,7 @@ export interface BuildFolder {
 export interface Desired {
   readonly host: HostSpec;
   readonly organization: string;
-  readonly credential: CredentialSource;
+  readonly credential: CredentialSource | HostIdentity;
   /** sha256 of the credential with the host's machine-id as salt is compared; undefined: leave the file alone. */
   readonly credentialDigest: ((machineId: string) => string) | undefined;
   readonly registries: {

@@ -113,6 +113,11 @@ export function parseConfig(text: string, path: string): ManagerConfig {
     agents.slots.some(({ mode }) => mode === 'host')
   )
     throw broken(path, 'a slot with "mode": "host" has no image for "registration": "config"');
+  const { credential } = config;
+  if (registration === 'config' && credential.kind === 'service-principal' && credential.proof !== undefined)
+    throw broken(path, `"registration": "config" does not support "proof": "${credential.proof}"`);
+  if (credential.kind === 'service-principal' && credential.proof === 'federation' && !credential.tokenFile)
+    throw broken(path, '"credential.tokenFile" is missing');
   return config;
 }
 
@@ -215,6 +220,15 @@ export function tokenReader(paths: readonly string[], log: Logger): () => Promis
       next: 'write it with azp-fleet provision, or set --token-file',
     });
   };
+}
+
+/** Returns the files that may have what proves the manager's identity. */
+export function secretFiles(
+  { credential }: Pick<ManagerConfig, 'credential'>,
+  stored: readonly string[],
+): readonly string[] {
+  const tokenFile = credential.kind === 'pat' ? undefined : credential.tokenFile;
+  return tokenFile === undefined ? stored : [tokenFile];
 }
 
 /** Returns the file's content; empty if it has none, is too long for a token, or cannot be read. */

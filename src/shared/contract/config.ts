@@ -17,8 +17,10 @@ export interface ManagerConfig {
         readonly tenantId: string;
         /** Undefined: Microsoft's public cloud. */
         readonly authority?: string;
-        /** The stored secret is a certificate with its key; undefined: a client secret. */
-        readonly proof?: 'certificate';
+        /** The stored secret is a certificate with its key, or there is none; undefined: a client secret. */
+        readonly proof?: 'certificate' | 'federation';
+        /** With `federation`: file of the host whose assertion is read for each token. */
+        readonly tokenFile?: string;
       };
   readonly pool: string;
   readonly agents: Agents;
@@ -219,7 +221,8 @@ const keys = {
       clientId: text,
       tenantId: text,
       authority: text.exactOptional(),
-      proof: z.literal('certificate').exactOptional(),
+      proof: z.enum(['certificate', 'federation']).exactOptional(),
+      tokenFile: text.exactOptional(),
     }),
   ]),
   pool: text,

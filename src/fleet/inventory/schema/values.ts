@@ -218,7 +218,7 @@ export const token = section(expected, {
 }).refine(exactlyOne, `${expected}, exactly one of them`);
 
 const principalExpected = 'an application, e.g. { clientId: …, tenantId: …, certificate: azp-fleet.pem }';
-const proofs = ['secret', 'certificate'] as const;
+const proofs = ['secret', 'certificate', 'federation'] as const;
 
 export const servicePrincipal = section(principalExpected, {
   clientId: text.meta({ description: 'Application (client) id' }),
@@ -228,6 +228,16 @@ export const servicePrincipal = section(principalExpected, {
     description:
       'PEM file with the private key (RSA, without passphrase) and its certificate, readable only by you (mode 0600); instead of the secret',
   }),
+  federation: section('a file on the hosts, e.g. { tokenFile: /run/azp-fleet-identity/token }', {
+    tokenFile: hostPath.meta({
+      description: 'File on each host with a token of the federated issuer; read again for each login',
+    }),
+  })
+    .optional()
+    .meta({
+      description:
+        'A federated credential instead of a secret, for the managers; `token` is then for this machine only',
+    }),
   authority: httpUrl.optional().meta({
     description:
       'URL of the token endpoint, without the tenant; https://login.microsoftonline.com unless the directory is in a national cloud',

@@ -345,8 +345,13 @@ function datasetText({ host, container, requireMount }: Dataset): string {
 
 function credentialText(credential: ManagerConfig['credential']): string {
   if (credential.kind === 'pat') return 'personal access token';
-  const { clientId, tenantId, authority, proof } = credential;
-  const by = proof === undefined ? '' : ` with a ${proof}`;
+  const { clientId, tenantId, authority, proof, tokenFile } = credential;
+  const by =
+    proof === undefined
+      ? ''
+      : proof === 'certificate'
+        ? ' with a certificate'
+        : ` with the token in ${tokenFile}`;
   return `service principal ${clientId} of ${tenantId}${authority === undefined ? '' : ` at ${authority}`}${by}`;
 }
 

@@ -68,7 +68,13 @@ function webhookConfig({ webhook }: Desired['host']): ManagerConfig['webhook'] {
 function credentialConfig(credential: Desired['credential']): ManagerConfig['credential'] {
   if (credential.kind === 'pat') return { kind: 'pat' };
   const { kind, clientId, tenantId, authority, proof } = credential;
-  return { kind, clientId, tenantId, ...defined({ authority, proof }) };
+  const { tokenFile } = 'tokenFile' in credential ? credential : {};
+  return { kind, clientId, tenantId, ...defined({ authority, proof, tokenFile }) };
+}
+
+/** Returns whether the managers log in with a secret that is stored on their host. */
+export function storesSecret(credential: Desired['credential']): boolean {
+  return credential.kind === 'pat' || credential.proof !== 'federation';
 }
 
 /** Returns the file's text. The manager reports the sha256 of exactly these bytes as its `configHash`. */

@@ -12,6 +12,7 @@ import {
   upload,
 } from '../change.ts';
 import { certificateDetails, details, isDowngrade, item, textDiff, written } from '../description.ts';
+import { storesSecret } from './config.ts';
 import { describeConfig } from './config-description.ts';
 import { fetchRuntimeScript, installScript, isCurrent, type ManagerVersion } from './version.ts';
 import type { Desired } from '../step.ts';
@@ -227,6 +228,28 @@ function removal(name: string, title: string, path: string): Change {
   ]);
 }
 
+/** Removes the secret of an earlier login, which the running manager does not use any more. */
+export function* earlierSecret(facts: Facts, { credential: source }: Desired): Iterable<Change> {
+  if (storesSecret(source) || facts.manager.credentialDigest === undefined) return;
+  yield quiet(
+    'earlier-secret',
+    {
+      title: 'remove the stored token or secret',
+      why: 'the inventory has a login without one; revoke it if it is used nowhere else',
+      marker: 'remove',
+    },
+    [
+      {
+        kind: 'run',
+        durable: false,
+        timeoutS: 30,
+        script: sh`rm -f ${HostPaths.token} ${nextToken}`,
+        writes: [HostPaths.token, nextToken],
+      },
+    ],
+  );
+}
+
 function addOrChange(seen: string | undefined): Marker {
   return seen === undefined ? 'add' : 'change';
 }
@@ -255,10 +278,11 @@ export const laterSettings: ReadonlyMap<string, number> = new Map([
   ['RestartSteps', 254],
 ]);
 
-/** Returns the unit for the host's version of systemd; undefined: unknown version. */
-export function managerUnitFor(unit: string, systemd = oldest): ManagerUnit {
+/** Returns the unit for the host's version of systemd; undefined: unknown version. `hasSecret`: one is stored for it. */
+export function managerUnitFor(unit: string, systemd = oldest, hasSecret = true): ManagerUnit {
   const plain = unit
     .split('\n')
+    .filter((line) => hasSecret || !line.startsWith('LoadCredential='))
     .filter((line) => (laterSettings.get(line.split('=', 1)[0] ?? '') ?? oldest) <= systemd)
     .join('\n');
   const mark = sha256(plain).slice(0, 12);

@@ -16,8 +16,16 @@ import {
 } from '../change.ts';
 import { describeFile, details, fieldDetails, item, written } from '../description.ts';
 import { isDesiredDriver } from '../driver/compatibility.ts';
-import { agentArch, configText, managerConfig } from './config.ts';
-import { managerUnitFor, program, quiet, secrets, settings, withoutUnitMark } from './files.ts';
+import { agentArch, configText, managerConfig, storesSecret } from './config.ts';
+import {
+  earlierSecret,
+  managerUnitFor,
+  program,
+  quiet,
+  secrets,
+  settings,
+  withoutUnitMark,
+} from './files.ts';
 import { start } from './start.ts';
 import { managerVersion, runtimeOf } from './version.ts';
 import { packageChange, type PackageChange } from '../packages/change.ts';
@@ -62,7 +70,7 @@ export const managerStep: Step = {
     const host = withPoolNames(desired.host, facts);
     const value = managerConfig({ ...desired, host }, arch);
     const config = configText(value);
-    const unit = managerUnitFor(desired.artifacts.unit, facts.systemd);
+    const unit = managerUnitFor(desired.artifacts.unit, facts.systemd, storesSecret(desired.credential));
     const found = [
       ...program(facts, desired, version),
       ...settings(facts, desired.proxy.caPem, { text: config, value }),
@@ -79,6 +87,7 @@ export const managerStep: Step = {
     }
     yield* found;
     yield* started;
+    yield* earlierSecret(facts, desired);
     yield* leftovers(facts, [...found.flatMap(uploadPaths), ...folderPaths(desired)]);
     yield* enableAgents(facts);
     if (started.length === 0) yield* waitForImage(facts, desired.host, value);

@@ -22,7 +22,10 @@ export interface Credential {
 /** Called with the secret of each request that the server accepted. */
 type OnAccepted = (secret: Secret) => void;
 
-/** Returns the credential of a personal access token. A function is called again after a refusal, to pick up a replaced token. */
+/** An access token of Microsoft Entra ID, as `az account get-access-token` prints it. */
+const entraToken = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/;
+
+/** Returns the credential of a personal access token, or of an access token that a command prints. A function is called again after a refusal, to pick up a replaced token. */
 export function patCredential(token: Secret | (() => Promise<Secret>), onAccepted?: OnAccepted): Credential {
   const read = typeof token === 'function' ? token : () => Promise.resolve(token);
   const sources = new WeakMap<Secret, Secret>();
@@ -33,7 +36,10 @@ export function patCredential(token: Secret | (() => Promise<Secret>), onAccepte
       current ??= read();
       try {
         const secret = await current;
-        const header = new Secret(`Basic ${Buffer.from(`:${secret.reveal().trim()}`).toString('base64')}`);
+        const text = secret.reveal().trim();
+        const header = new Secret(
+          entraToken.test(text) ? `Bearer ${text}` : `Basic ${Buffer.from(`:${text}`).toString('base64')}`,
+        );
         sources.set(header, secret);
         return header;
       } catch (error) {
@@ -113,7 +119,7 @@ export interface ServicePrincipal {
   readonly tenantId: string;
   /** How `secret` proves the identity; a client secret by default. */
   readonly proof?: Proof;
-  /** The client secret, or the PEM text of the certificate and its key. */
+  /** The client secret, the PEM text of the certificate and its key, or the federated issuer's token. */
   readonly secret: Secret | (() => Promise<Secret>);
   readonly fetch: Fetch;
   readonly clock: Clock;
@@ -124,7 +130,7 @@ export interface ServicePrincipal {
   readonly onAccepted?: OnAccepted;
 }
 
-type Proof = 'secret' | 'certificate';
+type Proof = 'secret' | 'certificate' | 'federation';
 
 export interface EntraToken {
   readonly value: Secret;
@@ -201,6 +207,8 @@ function tokenIn({ status, body }: Answer): EntraToken | undefined {
   return { value: new Secret(value), expiresInMs: Math.min(seconds, longestS) * 1000 };
 }
 
+const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+
 /** Returns the form's fields that prove the identity. Throws FleetError for a certificate that cannot. */
 function proofOf(
   { clientId, proof = 'secret', clock }: ServicePrincipal,
@@ -209,6 +217,7 @@ function proofOf(
 ): Readonly<Record<string, string>> {
   const text = secret.reveal().trim();
   if (proof === 'secret') return { client_secret: text };
+  if (proof === 'federation') return { client_assertion_type: assertionType, client_assertion: text };
   const certificate = readCertificate(text);
   const now = clock.wall();
   const mistake = 'key' in certificate ? timeMistake(certificate, now) : certificate;
@@ -220,7 +229,7 @@ function proofOf(
       ...mistake,
     });
   return {
-    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion_type: assertionType,
     client_assertion: clientAssertion(certificate, { clientId, audience, now }).reveal(),
   };
 }
@@ -262,6 +271,8 @@ const afterRefusal: Readonly<Record<Proof, string>> = {
   secret: 'check clientId, tenantId, and that the client secret has not expired',
   certificate:
     'check clientId, tenantId, the clock, and that the application has this certificate (Certificates & secrets)',
+  federation:
+    "check clientId, tenantId, and that the application's federated credential has the issuer, subject and audience of the token file",
 };
 
 function failure(answer: Answer | Error, authority: string, proof: Proof = 'secret'): FleetError {

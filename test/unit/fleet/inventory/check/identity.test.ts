@@ -28,17 +28,35 @@ describe('a certificate', () => {
   });
 });
 
+const federation =
+  'servicePrincipal: { clientId: c, tenantId: t, federation: { tokenFile: /run/id/token } }\n';
+const own = 'token: { env: AZP_TOKEN }\n';
+
+describe('a federated credential', () => {
+  test('is for the managers; the token is for this machine', () => {
+    const { credential, identity } = load(services + own + federation + hosts);
+    expect(credential).toEqual({ kind: 'pat', token: { env: 'AZP_TOKEN' } });
+    expect(identity).toEqual({
+      kind: 'service-principal',
+      proof: 'federation',
+      clientId: 'c',
+      tenantId: 't',
+      tokenFile: '/run/id/token',
+    });
+  });
+});
+
 describe('a mistake', () => {
   test.each([
     [
       'a secret and a certificate',
       `${services}${certificate.replace('fleet.pem', 'fleet.pem, secret: { env: S }')}${hosts}`,
-      'inventory.yaml:2:19: servicePrincipal has an invalid value\nexpected: an application with exactly one of secret, certificate\nseen: keys clientId, tenantId, certificate, secret\nnext: replace it with an expected value',
+      'inventory.yaml:2:19: servicePrincipal has an invalid value\nexpected: an application with exactly one of secret, certificate, federation\nseen: keys clientId, tenantId, certificate, secret\nnext: replace it with an expected value',
     ],
     [
       'neither',
       `${services}servicePrincipal: { clientId: c, tenantId: t }\n${hosts}`,
-      'inventory.yaml:2:19: servicePrincipal has an invalid value\nexpected: an application with exactly one of secret, certificate\nseen: keys clientId, tenantId\nnext: replace it with an expected value',
+      'inventory.yaml:2:19: servicePrincipal has an invalid value\nexpected: an application with exactly one of secret, certificate, federation\nseen: keys clientId, tenantId\nnext: replace it with an expected value',
     ],
     [
       'a certificate with Azure DevOps Server',
@@ -49,6 +67,21 @@ describe('a mistake', () => {
       'a certificate with registration: config',
       `${services}${certificate}defaults: { pool: p, registration: config }\nhosts: { a: {}, b: {} }\n`,
       'inventory.yaml:3:36: a has registration: config, which does not support servicePrincipal.certificate (also: b)\nnext: use `registration: rest`, or a token or a client secret',
+    ],
+    [
+      'a federated credential without a token for this machine',
+      services + federation + hosts,
+      'inventory.yaml:2:59: token is missing: servicePrincipal.federation is for the hosts, and this machine needs a separate credential\nexpected: where the token of this machine is found; no host gets it\nnext: add `token: { cmd: "az account get-access-token --resource 499b84ac-1321-427f-aa17-267ca6975798 --query accessToken -o tsv" }`, or a personal access token',
+    ],
+    [
+      'a federated credential whose file has a relative path',
+      services + own + federation.replace('/run/id/token', 'token') + hosts,
+      'inventory.yaml:3:72: servicePrincipal.federation.tokenFile has an invalid value\nexpected: an absolute path\nseen: a literal value (not shown)\nnext: replace it with an expected value',
+    ],
+    [
+      'a federated credential with Azure DevOps Server',
+      server + own + federation + hosts,
+      'inventory.yaml:3:59: servicePrincipal.federation does not work with Azure DevOps Server, which does not accept tokens of Microsoft Entra ID\nexpected: an organization of Azure DevOps Services\nseen: https://tfs.lab.example/tfs/Engineering\nnext: use `token:` for an Azure DevOps Server collection',
     ],
   ])('%s', (_, text, expected) => {
     expect(mistakesIn(text)).toEqual([expected]);

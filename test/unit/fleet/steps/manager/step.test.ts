@@ -109,6 +109,22 @@ describe('the image and manager steps', () => {
     });
   });
 
+  it('name the token file of a federated credential, and the stored secret goes after the restart', () => {
+    const ids = { kind: 'service-principal', clientId: 'c', tenantId: 't', proof: 'federation' } as const;
+    const source = { ...ids, tokenFile: '/run/id/token' };
+    const desired = { ...defaults, credential: source, credentialDigest: undefined };
+    expect(managerConfig(desired, 'x64').credential).toEqual(source);
+    const titles = plan(converged(defaults), desired);
+    const [start, removal] = ['restart the manager', 'remove the stored token or secret'].map((title) =>
+      titles.findIndex((each) => each.includes(title)),
+    );
+    expect(start, titles.join('\n')).toBeGreaterThanOrEqual(0);
+    expect(removal, titles.join('\n')).toBeGreaterThan(start ?? 0);
+    const real = readFileSync('units/azp-fleet-manager.service', 'utf8');
+    expect(managerUnitFor(real, 252, false).text).not.toContain('LoadCredential');
+    expect(managerUnitFor(real, 252).text).toContain('\nLoadCredential=');
+  });
+
   it('change with the certificates of the site, so that agents that wait are replaced', () => {
     const site = (caPem?: string) =>
       managerConfig({ ...defaults, proxy: { noProxy: [], ...(caPem !== undefined && { caPem }) } }, 'x64')
