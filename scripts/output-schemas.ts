@@ -27,7 +27,7 @@ import { pipelineKinds } from '../src/cli/render/pipeline.ts';
 import type { BuiltImage } from '../src/fleet/client/image-build.ts';
 import type { ImageRow } from '../src/fleet/status/image.ts';
 import type { PoolOverview } from '../src/shared/azure/pools/overview.ts';
-import type { Leftover, Pruned } from '../src/shared/azure/pools/prune.ts';
+import type { Leftover, Pruned, Stranger } from '../src/shared/azure/pools/prune.ts';
 import type { Bases } from '../src/shared/image/choose.ts';
 import { runsSchema, statusSchema } from '../src/shared/contract/status.ts';
 import type { Finding, Verdict } from '../src/shared/health/verdict.ts';
@@ -429,6 +429,7 @@ const leftovers = {
       host: text,
       owner: text,
       lastRequest: z.int().optional(),
+      renamedFrom: text.describe('The former name of the host').optional(),
     } satisfies Members<Leftover & { readonly pool: string }>),
   ),
   pruned: z.array(
@@ -645,7 +646,14 @@ const outputs = {
   'pool list': { pools: z.array(poolOverview) },
   'pool create': { changes: plan.fleet },
   'pool authorize': { changes: plan.fleet },
-  'pool prune': leftovers,
+  'pool prune': {
+    ...leftovers,
+    unknownOwners: z.array(
+      z.object({ pool: text, name: text, owner: text, host: text.optional() } satisfies Members<
+        Stranger & { readonly pool: string }
+      >),
+    ),
+  },
   exec: {
     hosts: z.array(
       z.union([

@@ -109,7 +109,7 @@ export const poolCommands: readonly CommandSpec[] = [
     name: 'pool prune',
     summary: 'remove agents from the pools that belong to no slot of the inventory',
     description:
-      'Removes only agents that azp-fleet registered under the names of these hosts and that are offline and without a job in two checks, three minutes apart.',
+      'Removes only agents that azp-fleet registered under the names of these hosts and that are offline and without a job in two checks, three minutes apart; also those that a host registered under a former name. Agents of owners that are not in the inventory are listed and stay.',
     positionals: '[hosts...]',
     options: [
       { flags: '--dry-run', description: 'show what would be removed' },
@@ -127,7 +127,7 @@ export const poolCommands: readonly CommandSpec[] = [
       ['azp-fleet pool prune --dry-run', 'agents without a slot'],
       ['azp-fleet pool prune --gone h100-3', 'after a host was decommissioned'],
     ],
-    json: ['leftovers', 'pruned'],
+    json: ['leftovers', 'pruned', 'unknownOwners'],
     load: async () => (await import('./commands/pool-prune.ts')).run,
   },
 ];

@@ -6,7 +6,8 @@ import type { Context } from '../../shared/base/context.ts';
 import { usageError } from '../../shared/base/errors.ts';
 import { agentName, poolOfSlot, poolsOf, slotNames } from '../../shared/contract/slots.ts';
 import type { CommandInput } from '../command.ts';
-import type { Result } from '../result.ts';
+import { strangerLines } from '../render/pools.ts';
+import { declined, type Result } from '../result.ts';
 import { openFleet } from '../run/fleet.ts';
 import { namesOfGone, poolsOfFleet, prunePools } from '../run/pools.ts';
 
@@ -16,7 +17,10 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const { fleet, hosts, azure } = await openFleet(context, input);
   const gone = options.list('gone').flatMap((host) => goneHost(fleet, host, options.string('agentName')));
   const pools = await poolsToCheck(azure, fleet, hosts, gone);
-  return prunePools(context, input, azure, await findLeftovers(azure, pools));
+  const found = await findLeftovers(azure, pools);
+  const unknownOwners = found.flatMap(({ pool, strangers }) => strangers.map((each) => ({ pool, ...each })));
+  const result = await prunePools(context, input, azure, found, strangerLines(unknownOwners));
+  return result === declined ? result : { ...result, json: { ...result.json, unknownOwners } };
 }
 
 /**
@@ -30,12 +34,17 @@ async function poolsToCheck(
   gone: readonly OwnNames[],
 ): Promise<readonly PoolNames[]> {
   const pools = await poolsOfFleet(azure, fleet);
+  const known = [
+    ...fleet.hosts.map((host) => agentName(host, '{slot}')),
+    ...gone.map(({ template }) => template),
+  ];
   return pools.map((pool) => {
     const names = hosts.map((host) => ownNames(host, pool));
     return {
       pool,
       hosts: [...names.filter(({ isIn }) => isIn), ...gone],
       visitors: names.filter(({ isIn }) => !isIn),
+      known,
     };
   });
 }

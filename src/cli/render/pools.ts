@@ -1,5 +1,6 @@
-import type { PoolLeftovers, Pruned } from '../../shared/azure/pools/prune.ts';
+import type { PoolLeftovers, Pruned, Stranger } from '../../shared/azure/pools/prune.ts';
 import type { PoolOverview } from '../../shared/azure/pools/overview.ts';
+import { foreignLine } from '../../shared/base/foreign-text.ts';
 import { foldNames } from '../../fleet/inventory/fold-names.ts';
 import type { Paint } from './color.ts';
 import { tableLines, type Cell } from './table.ts';
@@ -45,10 +46,26 @@ function duration(seconds: number): string {
 /** Returns what the first check found. */
 export function leftoverLines(pools: readonly PoolLeftovers[]): string[] {
   return pools.flatMap(({ pool, found }) => {
-    if (found.length === 0) return [];
-    const [names, hosts] = [found.map(({ name }) => name), found.map(({ host }) => host)].map(foldNames);
-    const [are, belongs] = found.length === 1 ? ['is', 'belongs'] : ['are', 'belong'];
-    return [`${pool}: ${names} ${are} offline and ${belongs} to no slot of ${hosts}`];
+    const byFormer = Map.groupBy(found, ({ host, renamedFrom }) =>
+      renamedFrom === undefined ? undefined : `${host}, formerly ${renamedFrom}`,
+    );
+    return [...byFormer].map(([former, same]) => {
+      const [names, hosts] = [same.map(({ name }) => name), same.map(({ host }) => host)].map(foldNames);
+      const [are, belong] = same.length === 1 ? ['is', 'belongs'] : ['are', 'belong'];
+      return `${pool}: ${names} ${are} offline and ${belong} to ${former ?? `no slot of ${hosts}`}`;
+    });
+  });
+}
+
+/** Returns the agents of unknown owners, those of one owner together. */
+export function strangerLines(strangers: readonly (Stranger & { readonly pool: string })[]): string[] {
+  const byOwner = Map.groupBy(strangers, ({ pool, owner }) => JSON.stringify([pool, owner]));
+  return [...byOwner.values()].flatMap((same) => {
+    const names = foldNames(same.map(({ name }) => name));
+    return same.slice(0, 1).map(({ pool, owner, host = 'unknown' }) => {
+      const whose = `owner ${foreignLine(owner, 64)} (host ${host}) is not in the inventory`;
+      return `${pool}: ${names} kept: ${whose}`;
+    });
   });
 }
 

@@ -1,4 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
+import { foreignLine } from '../../base/foreign-text.ts';
+import { defined } from '../../base/objects.ts';
 import { Capabilities } from '../../contract/paths.ts';
 import type { AzureAgent, AzureClient } from '../client.ts';
 
@@ -12,6 +14,18 @@ export interface PoolLeftovers {
   readonly found: readonly Leftover[];
   /** Agents that no slot will use again either, and that stay because they are online or have a job. */
   readonly inUse: readonly AzureAgent[];
+  /** Name templates of every host of the inventory; empty: not compared with them. */
+  readonly known: readonly string[];
+  /** Agents that azp-fleet registered and that belong to no host of the inventory. */
+  readonly strangers: readonly Stranger[];
+}
+
+/** An agent of an owner that the inventory does not have: another inventory may use the pool. It is never removed. */
+export interface Stranger {
+  readonly name: string;
+  readonly owner: string;
+  /** The host's name, as its manager wrote it. */
+  readonly host?: string;
 }
 
 /** A pool with the agent names that hosts may have in it. */
@@ -20,6 +34,8 @@ export interface PoolNames {
   readonly hosts: readonly OwnNames[];
   /** Hosts without a slot in this pool now that may have had one: each is also in `hosts` of another pool. */
   readonly visitors: readonly OwnNames[];
+  /** Name templates of every host of the inventory, to recognize former names and unknown owners; absent: neither. */
+  readonly known?: readonly string[];
 }
 
 /** Finds leftovers in several pools; pools that do not exist are left out. */
@@ -33,11 +49,14 @@ export async function findLeftovers(
   for (const { hosts, agents } of seen)
     for (const { host, configured } of hosts)
       owners.set(host, new Set([...(owners.get(host) ?? []), ...ownersOf(agents, configured ?? new Set())]));
-  return seen.map(({ id, name, agents, hosts, visitors }) => {
+  const knownOwners = new Set(seen.flatMap(({ agents, known }) => [...ownersBy(agents, known ?? [])]));
+  return seen.map(({ id, name, agents, hosts, visitors, known = [] }) => {
     const guests = visitors.map((each) => ({ ...each, owners: owners.get(each.host) ?? new Set<string>() }));
     const all = [...hosts, ...guests];
-    const inUse = surplusAgents(agents, all).flatMap(({ agent }) => (isUnused(agent) ? [] : [agent]));
-    return { pool: name, poolId: id, hosts: all, found: leftovers(agents, all), inUse };
+    const inUse = surplusAgents(agents, all, known).flatMap(({ agent }) => (isUnused(agent) ? [] : [agent]));
+    const found = leftovers(agents, all, known);
+    const strangers = known.length === 0 ? [] : strangersAmong(agents, knownOwners, found);
+    return { pool: name, poolId: id, hosts: all, found, inUse, known, strangers };
   });
 }
 
@@ -68,8 +87,8 @@ export async function prune(
   await clock.wait(pruneGapMs, signal);
   signal.throwIfAborted();
   const results: Pruned[] = [];
-  for (const { pool, poolId, hosts, found } of first) {
-    const again = leftovers(await everyAgent(client, poolId), hosts);
+  for (const { pool, poolId, hosts, found, known } of first) {
+    const again = leftovers(await everyAgent(client, poolId), hosts, known);
     const sure = confirmed(found, again);
     for (const leftover of found) {
       const alive = !sure.includes(leftover);
@@ -103,21 +122,29 @@ export interface Leftover {
   readonly owner: string;
   /** The last job; a change between two checks means that the agent is in use. */
   readonly lastRequest: number | undefined;
+  /** The name of the host when it registered the agent, where it has another one now. */
+  readonly renamedFrom?: string;
 }
 
 /**
  * Returns the agents that one check finds removable: registered by azp-fleet, named like a slot of one of these hosts that
- * is no longer configured, with the same owner as the host's other agents, offline, and without a job.
+ * is no longer configured, with the same owner as the host's other agents, offline, and without a job. With the templates of the
+ * whole inventory (`known`) also those that the same owner registered under a former name of the host.
  */
-export function leftovers(agents: readonly AzureAgent[], hosts: readonly OwnNames[]): readonly Leftover[] {
-  return surplusAgents(agents, hosts)
+export function leftovers(
+  agents: readonly AzureAgent[],
+  hosts: readonly OwnNames[],
+  known: readonly string[] = [],
+): readonly Leftover[] {
+  return surplusAgents(agents, hosts, known)
     .filter(({ agent }) => isUnused(agent))
-    .map(({ agent: { id, name, lastCompletedRequest }, host, owner }) => ({
+    .map(({ agent: { id, name, lastCompletedRequest }, host, owner, renamedFrom }) => ({
       id,
       name,
       host,
       owner,
       lastRequest: lastCompletedRequest?.requestId,
+      ...(renamedFrom === undefined ? {} : { renamedFrom }),
     }));
 }
 
@@ -126,21 +153,64 @@ function isUnused({ status, assignedRequest }: AzureAgent): boolean {
 }
 
 /** Returns the agents that no slot will use again, also those in use. */
-function surplusAgents(agents: readonly AzureAgent[], hosts: readonly OwnNames[]) {
-  const owned = agents.flatMap((agent) => {
-    const owner = agent.userCapabilities?.[Capabilities.owner];
-    return owner === undefined ? [] : [{ agent, owner }];
-  });
+function surplusAgents(
+  agents: readonly AzureAgent[],
+  hosts: readonly OwnNames[],
+  known: readonly string[],
+): readonly SurplusAgent[] {
+  const owned = ownedAmong(agents);
   const inUse = new Set(hosts.flatMap(({ configured }) => [...(configured ?? [])]));
   return hosts.flatMap(({ host, template, configured, owners: elsewhere }) => {
     if (configured === undefined) return [];
     const here = ownersOf(agents, configured);
-    const theirs = (owner: string) =>
-      elsewhere === undefined ? here.size === 0 || here.has(owner) : elsewhere.has(owner);
-    return owned
-      .filter(({ agent, owner }) => isSlotOf(template, agent.name) && !inUse.has(agent.name) && theirs(owner))
-      .map((each) => ({ host, ...each }));
+    const own = elsewhere ?? here;
+    const theirs = (owner: string) => own.has(owner) || (elsewhere === undefined && here.size === 0);
+    const isFormer = (name: string) => known.length > 0 && !known.some((each) => isSlotOf(each, name));
+    return owned.flatMap(({ agent, owner }): SurplusAgent[] => {
+      if (inUse.has(agent.name)) return [];
+      if (isSlotOf(template, agent.name)) return theirs(owner) ? [{ host, agent, owner }] : [];
+      if (!own.has(owner) || !isFormer(agent.name)) return [];
+      return [{ host, agent, owner, renamedFrom: hostIn(agent) ?? 'another name' }];
+    });
   });
+}
+
+interface SurplusAgent {
+  readonly host: string;
+  readonly agent: AzureAgent;
+  readonly owner: string;
+  readonly renamedFrom?: string;
+}
+
+function ownedAmong(agents: readonly AzureAgent[]) {
+  return agents.flatMap((agent) => {
+    const owner = agent.userCapabilities?.[Capabilities.owner];
+    return owner === undefined ? [] : [{ agent, owner }];
+  });
+}
+
+/** Returns the inventory name that the manager wrote on the agent. */
+function hostIn({ userCapabilities }: AzureAgent): string | undefined {
+  const host = userCapabilities?.[Capabilities.host];
+  return host === undefined ? undefined : foreignLine(host, 64);
+}
+
+/** Returns the agents of owners without an agent that is named like one of the inventory. */
+function strangersAmong(
+  agents: readonly AzureAgent[],
+  knownOwners: ReadonlySet<string>,
+  found: readonly Leftover[],
+): readonly Stranger[] {
+  const removable = new Set(found.map(({ id }) => id));
+  return ownedAmong(agents)
+    .filter(({ agent, owner }) => !knownOwners.has(owner) && !removable.has(agent.id))
+    .map(({ agent, owner }) => ({ name: agent.name, owner, ...defined({ host: hostIn(agent) }) }));
+}
+
+/** Returns the owners of the agents whose names fit one of the templates. */
+function ownersBy(agents: readonly AzureAgent[], templates: readonly string[]): ReadonlySet<string> {
+  const named = agents.filter(({ name }) => templates.some((each) => isSlotOf(each, name)));
+  return new Set(ownedAmong(named).map(({ owner }) => owner));
 }
 
 /** Returns the owners of the agents with these names. */

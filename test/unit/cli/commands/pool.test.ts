@@ -104,13 +104,48 @@ test('prune removes only agents without a slot, and only after two checks', asyn
   expect(dry.stderr).toBe('gpu-cli: one-2 is offline and belongs to no slot of one\n');
   expect(await client.listAgents(pool.id)).toHaveLength(5);
 
-  expect((await azpFleet('pool', 'prune', '--yes')).stdout).toBe('gpu-cli: one-2 removed\n');
+  expect((await azpFleet('pool', 'prune', '--yes')).stdout).toBe(
+    'gpu-cli: one-2 removed\ngpu-cli: three-0 kept: owner c (host unknown) is not in the inventory\n',
+  );
   expect((await azpFleet('pool', 'prune', '--yes', '--gone', 'three')).stdout).toBe(
     'gpu-cli: three-0 removed\n',
   );
   const left = (await client.listAgents(pool.id)).map(({ name }) => name);
   expect(left.sort()).toEqual(['ci.two.0', 'one-0', 'one-3']);
   expect((await azpFleet('pool', 'prune', '--yes')).stdout).toBe('nothing to remove\n');
+});
+
+test('prune offers agents under a former name of a host, and names those of unknown owners', async () => {
+  const client = fake.client();
+  const { pool } = await client.ensurePool('gpu-cli');
+  const key = await generateAgentKey();
+  for (const [name, owner, host] of [
+    ['one-0', 'renamed', 'one'],
+    ['uno-0', 'renamed', 'uno'],
+    ['uno-1', 'renamed', 'uno'],
+    ['elsewhere-0', 'unknown', 'else\u001b[2Jwhere'],
+  ] as const) {
+    const userCapabilities = { 'azp-fleet.owner': owner, 'azp-fleet.host': host };
+    const there = (await client.listAgents(pool.id)).find((each) => each.name === name);
+    if (there !== undefined) await client.deleteAgent(pool.id, there.id);
+    await client.createAgent(pool.id, { ...newAgent(name, key), userCapabilities });
+  }
+  const { stdout } = await azpFleet('pool', 'prune', '--dry-run', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({
+    leftovers: [
+      { name: 'uno-0', host: 'one', renamedFrom: 'uno' },
+      { name: 'uno-1', host: 'one', renamedFrom: 'uno' },
+    ],
+    unknownOwners: [{ name: 'elsewhere-0', owner: 'unknown' }],
+  });
+  const pruned = await azpFleet('pool', 'prune', '--yes');
+  expect(pruned.stderr).toContain('gpu-cli: uno-0, uno-1 are offline and belong to one, formerly uno\n');
+  expect(pruned.stdout).toContain('gpu-cli: uno-0, uno-1 removed\n');
+  expect(pruned.stdout).toMatch(/^gpu-cli: elsewhere-0 kept: owner unknown \(host else.*\) is not in the/m);
+  expect(pruned.stdout).not.toContain('\u001b');
+  const left = await client.listAgents(pool.id);
+  expect(left.map(({ name }) => name)).toContain('elsewhere-0');
+  for (const { id, name } of left) if (name === 'elsewhere-0') await client.deleteAgent(pool.id, id);
 });
 
 test('agents of a removed host are found by its former agentName', async () => {

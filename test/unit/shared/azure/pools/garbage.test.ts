@@ -29,6 +29,36 @@ test.each<[string, readonly AzureAgent[], readonly string[]]>([
   expect(leftovers(agents, [host]).map(({ name }) => name)).toEqual(names);
 });
 
+const named = (name: string, host: string, more: Parameters<typeof agent>[1] = {}) =>
+  agent(name, {
+    ...more,
+    userCapabilities: { 'azp-fleet.owner': more.owner ?? 'o1', 'azp-fleet.host': host },
+  });
+
+test.each<[string, readonly AzureAgent[], readonly string[]]>([
+  ['of the same owner, under a former name', [agent('gpu-0'), named('old-0', 'old')], ['old-0 old']],
+  ['of the same owner, online', [agent('gpu-0'), named('old-0', 'old', { status: 'online' })], []],
+  [
+    'of the same owner, with a job',
+    [agent('gpu-0'), named('old-0', 'old', { assignedRequest: { requestId: 7 } })],
+    [],
+  ],
+  [
+    'of the same owner, named like another host of the inventory',
+    [agent('gpu-0'), named('two-0', 'two')],
+    [],
+  ],
+  ['of another owner', [agent('gpu-0'), named('old-0', 'old', { owner: 'o2' })], []],
+  ['of a host without an agent of its own', [named('old-0', 'old')], []],
+])('a former name: %s', (_, agents, names) => {
+  const found = leftovers(agents, [host], ['gpu-{slot}', 'two-{slot}']);
+  expect(found.map(({ name, renamedFrom }) => `${name} ${renamedFrom}`)).toEqual(names);
+});
+
+test('without the names of the whole inventory no former name is recognized', () => {
+  expect(leftovers([agent('gpu-0'), named('old-0', 'old')], [host])).toEqual([]);
+});
+
 test('a pattern that fits agents of another configured host removes none of them', () => {
   const gone = { host: 'old', template: 'gpu-{slot}', configured: new Set<string>() };
   const agents = [agent('gpu-0'), agent('gpu-9', { owner: 'o2' })];
