@@ -49,7 +49,7 @@ describe('an unknown code', () => {
   test.each([
     ['ssh.aut', ['ssh.auth', 'azure.auth', 'azure.auto-update']],
     ['gpu.hott', ['gpu.hot']],
-    ['refused', ['ssh.refused', 'azure.refused', 'manager.refused', 'plan.refused', 'webhook.refused']],
+    ['refused', ['ssh.refused', 'azure.refused', 'manager.refused', 'plan.refused', 'azure.az-refused']],
     ['smi', ['smi.hung', 'smi.ambiguous', 'smi.argument', 'smi.failed', 'smi.missing']],
     ['toString', []],
     ['zebra.crossing', []],
