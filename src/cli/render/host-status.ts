@@ -1,6 +1,7 @@
 import { foldNames } from '../../fleet/inventory/fold-names.ts';
 import type { PoolQueue } from '../../fleet/status/collect.ts';
-import type { GpuDetail, HostDetail, Known, SlotDetail } from '../../fleet/status/detail.ts';
+import type { GpuDetail, HostDetail, SlotDetail } from '../../fleet/status/detail.ts';
+import type { Known } from '../../fleet/status/series.ts';
 import type { StatusRow } from '../../fleet/status/row.ts';
 import { unreadOf } from '../../fleet/facts/unread.ts';
 import { ageText } from '../../fleet/verdict/sources.ts';

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 
 import type { PoolQueue } from '../../fleet/status/collect.ts';
-import type { GpuDetail, HostDetail, Known, SlotDetail } from '../../fleet/status/detail.ts';
+import type { GpuDetail, HostDetail, SlotDetail } from '../../fleet/status/detail.ts';
+import type { Known } from '../../fleet/status/series.ts';
 import type { StatusRow } from '../../fleet/status/row.ts';
 import type { GpuHistory, Series } from '../../fleet/status/series.ts';
 import { ageText } from '../../fleet/verdict/sources.ts';

@@ -11,9 +11,7 @@ import { withPoolNames } from '../steps/pool-names.ts';
 import type { AgentsIn } from '../verdict/host-view.ts';
 import { isSilent } from '../verdict/manager.ts';
 import type { Observation } from './row.ts';
-
-/** A value, or why it is unknown. A value may be null: the host has none. */
-export type Known<T> = { readonly value: T } | { readonly unknown: string };
+import type { Known } from './series.ts';
 
 /** Everything that is shown of one host, in addition to its row. */
 export interface HostDetail {

@@ -28,8 +28,7 @@ import { judge, type Judgement, switchedOff } from '../verdict/judge.ts';
 import { isSilent } from '../verdict/manager.ts';
 import type { Oldest } from '../verdict/sources.ts';
 import type { AgentsIn } from '../verdict/host-view.ts';
-import type { Known } from './detail.ts';
-import type { GpuHistory } from './series.ts';
+import type { GpuHistory, Known } from './series.ts';
 
 /** What was read from one host. */
 export interface Observation {

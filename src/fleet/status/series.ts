@@ -2,7 +2,9 @@ import { FleetError } from '../../shared/base/errors.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { createManagerClient } from '../client/manager-client.ts';
 import type { Session } from '../ssh/transport.ts';
-import type { Known } from './detail.ts';
+
+/** A value, or why it is unknown. A value may be null: the host has none. */
+export type Known<T> = { readonly value: T } | { readonly unknown: string };
 
 /** Utilization of a GPU in percent, equally spaced over 24 hours, the latest last; undefined: unknown. */
 export type Series = readonly (number | undefined)[];

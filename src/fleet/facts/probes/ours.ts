@@ -7,13 +7,14 @@ import { asideEnding } from '../../packages/sources.ts';
 import { allVendors, vendors } from '../../packages/vendors.ts';
 import { textOf } from './files.ts';
 import { Raw, sh } from '../../../shared/base/shell.ts';
+import { auditFile } from '../../audit/host-script.ts';
 import { agentUsers, HostPaths } from '../../../shared/contract/paths.ts';
 
 const { first, last } = agentUsers.ids;
 
 /**
- * Reads azp-fleet's folders and users. Ignores files that stay without an installation: the lock, records of changes, and the
- * records of remaining packages and of a .run driver.
+ * Reads azp-fleet's folders and users. Ignores files that stay without an installation, or that a
+ * removal's own run writes: the lock, the audit files, records of changes, of remaining packages and of a .run driver.
  */
 export const oursProbe: FactProbe<Omit<Facts['ours'], 'daemonJsonBefore' | 'cdi' | 'sources' | 'packages'>> =
   {
@@ -23,7 +24,7 @@ export const oursProbe: FactProbe<Omit<Facts['ours'], 'daemonJsonBefore' | 'cdi'
     script: () => sh`for folder in ${[HostPaths.opt, HostPaths.etc, HostPaths.state, HostPaths.agents]}; do
   [ -d "$folder" ] || continue
   for entry in "$folder"/* "$folder"/.[!.]*; do
-    case $entry in ${HostPaths.state}/lock.last | ${HostPaths.changes} | ${recordFile}* | ${HostPaths.runfile}) continue ;; esac
+    case $entry in ${HostPaths.state}/lock.last | ${auditFile}* | ${HostPaths.changes} | ${recordFile}* | ${HostPaths.runfile}) continue ;; esac
     [ -e "$entry" ] || [ -L "$entry" ] || continue
     echo "folder $folder"
     break

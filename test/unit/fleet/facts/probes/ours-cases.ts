@@ -13,6 +13,8 @@ export const oursCases: readonly ScriptCase[] = [
       host
         .file('/etc/passwd', people)
         .file(`${HostPaths.state}/lock.last`, 'me')
+        .file(`${HostPaths.state}/audit.jsonl`, '{}')
+        .file(`${HostPaths.state}/audit.jsonl.1`, '{}')
         .file(`${HostPaths.changes}/a/script`, 'x')
         .file(recordFile, 'part docker\n')
         .file(`${HostPaths.runfile}/installed`, '580.95.05 compute\n')
