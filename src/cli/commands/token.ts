@@ -40,6 +40,12 @@ export async function runRotate(
   { wiring = overSsh, tokensUrl, ...replaced }: RotateParts = {},
 ): Promise<Result> {
   const isMinting = input.options.flag('mint');
+  if (!isMinting && input.options.string('validFor') !== undefined)
+    throw usageError({
+      code: 'usage.option',
+      what: '--valid-for was given without --mint',
+      next: 'add --mint, or set the end of the token where it is created',
+    });
   const minted = isMinting ? await mint(context, input, tokensUrl) : undefined;
   if (isMinting && minted === undefined) return declined;
   const opened = minted?.open ?? (await openFleet(context, input));

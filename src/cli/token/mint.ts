@@ -196,6 +196,11 @@ function mintableFile(fleet: Fleet, needsService: boolean): string {
   const source = credentialSource(fleet);
   const refused = (what: string, next: string) =>
     usageError({ code: 'usage.mint', step: 'token', what: `--mint cannot be used: ${what}`, next });
+  if (fleet.identity !== undefined)
+    throw refused(
+      'the hosts store no token: their managers log in by themselves',
+      'replace the credential of this machine where the inventory takes it from',
+    );
   if (credential.kind !== 'pat')
     throw refused(
       'the fleet has a service principal, and no personal access token',

@@ -336,6 +336,10 @@ describe('a run that is cut at every effect', () => {
   );
 });
 
+test('--valid-for needs --mint', async () => {
+  await expect(rotate([], { validFor: '30d' })).rejects.toMatchObject({ problem: { code: 'usage.option' } });
+});
+
 describe('--mint', () => {
   const minted = 'minted0secret0minted0secret0minted0secret0minted0sec';
   const scope = 'vso.agentpools_manage';
