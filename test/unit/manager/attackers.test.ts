@@ -50,10 +50,9 @@ test('half-sent requests, thousands of capabilities and a server that answers no
   await expect
     .poll(() => slots.filter((slot, at) => rig.docker.get(`box-${slot}`)?.id === first[at]))
     .toEqual([]);
-  await rig.until('idle', ['1', '2']);
+  // Also the slot of the job that published them: its agent's key and capabilities are replaced once the server answers.
+  await rig.until('idle', slots);
   await user.end();
-  // The slot of the job that published them is closed until a person has looked.
-  await expect.poll(async () => (await rig.slot('0')).code).toBe('agent.too-long');
 
   for (const slot of slots) expect(await rig.slot(slot)).toMatchObject({ jobsRun: 1 });
   await expect.poll(() => scrape(port)).toBe(200);
