@@ -6,11 +6,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
 import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
-import { gpuFolders } from '../../../practice/lab/gpus.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { writeInventory } from '../../../practice/lab/inventory.ts';
 import { removeLab, type Lab } from '../../../practice/lab/lab.ts';
 import { startStackLab } from '../../../practice/lab/provisioned.ts';
+import { breakAtBoot, repair } from '../support/gpu-fault.ts';
 import { ManagedHost, pool, settings } from '../support/managed-host.ts';
 import { release } from '../support/release.ts';
 
@@ -117,8 +117,7 @@ describe('a driver that reboots the hosts', () => {
   });
 
   test('repaired, the same command ends what it began, and writes the version with the comments kept', async () => {
-    await lab.host('u1').exec('systemctl disable lab-fault.service');
-    await lab.host('u1').setGpuFaults([]);
+    await repair(lab.host('u1'));
     const before = text();
     const { code, stdout, stderr } = await underLoad(() => cli('upgrade', 'driver', '--to', '595', '--yes'));
     expect(code, `${stdout}\n${stderr}`).toBe(0);
@@ -167,19 +166,3 @@ test('an agent whose archive nothing verifies, over plain http: nothing is chang
   expect(oneLine(stderr)).toContain('the agent is downloaded over plain http without a digest');
   expect([text(), ...(await tracesOf(names))]).toEqual(before);
 });
-
-/** The GPU is gone from the next boot on. */
-async function breakAtBoot(host: LabHost): Promise<void> {
-  await host.exec(`cat >/etc/systemd/system/lab-fault.service <<'UNIT'
-[Unit]
-DefaultDependencies=no
-Before=docker.service
-[Service]
-Type=oneshot
-ExecStart=/bin/sh -c 'echo "missing 0" >${gpuFolders.control}/mode'
-[Install]
-WantedBy=sysinit.target
-UNIT
-systemctl daemon-reload
-systemctl enable lab-fault.service`);
-}

@@ -9,7 +9,7 @@ import type { LabHost } from '../../../practice/lab/host.ts';
 import { writeInventory } from '../../../practice/lab/inventory.ts';
 import { removeLab, type Lab } from '../../../practice/lab/lab.ts';
 import { startStackLab } from '../../../practice/lab/provisioned.ts';
-import { gpuFolders } from '../../../practice/lab/gpus.ts';
+import { breakAtBoot, repair } from '../support/gpu-fault.ts';
 import { startCli } from '../support/cli.ts';
 import { ManagedHost, pool, settings, type HeldJob } from '../support/managed-host.ts';
 
@@ -50,27 +50,6 @@ function on(name: string): ManagedHost {
 async function traces(host: LabHost): Promise<string> {
   const { stdout } = await host.exec(`dpkg-query -W; cat /proc/sys/kernel/random/boot_id`);
   return stdout;
-}
-
-/** The GPU is gone from the next boot on. */
-async function breakAtBoot(host: LabHost): Promise<void> {
-  await host.exec(`cat >/etc/systemd/system/lab-fault.service <<'UNIT'
-[Unit]
-DefaultDependencies=no
-Before=docker.service
-[Service]
-Type=oneshot
-ExecStart=/bin/sh -c 'echo "missing 0" >${gpuFolders.control}/mode'
-[Install]
-WantedBy=sysinit.target
-UNIT
-systemctl daemon-reload
-systemctl enable lab-fault.service`);
-}
-
-async function repair(host: LabHost): Promise<void> {
-  await host.exec('systemctl disable lab-fault.service');
-  await host.setGpuFaults([]);
 }
 
 describe('a driver that reboots three hosts with twelve jobs on them', () => {

@@ -1,44 +1,23 @@
 // drain and undrain as a user types them, over ssh, with a running manager.
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { runCommand } from '../../../support/command.ts';
-import { hostileHost, type HostileHost } from '../../../support/hostile-host.ts';
 import { Keyboard } from '../../../support/keyboard.ts';
-import { ManagerRig } from '../../../support/manager-rig.ts';
+import type { ManagerRig } from '../../../support/manager-rig.ts';
+import { servedEnv, serveHost, type ServedHost } from '../../../support/served-host.ts';
 
+let served: ServedHost;
 let rig: ManagerRig;
-let host: HostileHost;
 /** Scripts that the host got; it answers all with nothing. */
 let scripts: string[];
 beforeEach(async () => {
-  rig = await ManagerRig.create();
   scripts = [];
-  host = await hostileHost({
-    managerSocket: rig.socket,
-    answer: (script) => {
-      scripts.push(script);
-      return {};
-    },
-  });
-  writeFileSync(
-    join(rig.directory, 'inventory.yaml'),
-    `organization: ${rig.fake.organization}
-token: { env: NONE }
-defaults: { pool: gpu-lab, sshConfig: none, user: lab, loginPassword: { env: LOGIN } }
-hosts: { h200-1: { address: 127.0.0.1, port: ${host.port} } }
-`,
-  );
-  await rig.start();
-  await rig.until('idle');
+  served = await serveHost((script) => void scripts.push(script));
+  ({ rig } = served);
 });
-afterEach(() => {
-  host.close();
-  return rig.close();
-});
+afterEach(() => served.close());
 
-const env = { LOGIN: 'a-login-password' };
+const env = servedEnv;
 const azpFleet = (...argv: readonly string[]) => runCommand(argv, { cwd: rig.directory, env });
 const asBob = (...argv: readonly string[]) => runCommand(argv, { cwd: rig.directory, env, user: 'bob' });
 

@@ -1,35 +1,19 @@
 // history as a user types it, over ssh, with a running manager.
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { runCommand } from '../../../support/command.ts';
-import { hostileHost, type HostileHost } from '../../../support/hostile-host.ts';
-import { ManagerRig } from '../../../support/manager-rig.ts';
+import type { ManagerRig } from '../../../support/manager-rig.ts';
+import { servedEnv, serveHost, type ServedHost } from '../../../support/served-host.ts';
 
+let served: ServedHost;
 let rig: ManagerRig;
-let host: HostileHost;
 beforeEach(async () => {
-  rig = await ManagerRig.create();
-  host = await hostileHost({ managerSocket: rig.socket, answer: () => ({}) });
-  writeFileSync(
-    join(rig.directory, 'inventory.yaml'),
-    `organization: ${rig.fake.organization}
-token: { env: NONE }
-defaults: { pool: gpu-lab, sshConfig: none, user: lab, loginPassword: { env: LOGIN } }
-hosts: { h200-1: { address: 127.0.0.1, port: ${host.port} } }
-`,
-  );
-  await rig.start();
-  await rig.until('idle');
+  served = await serveHost();
+  ({ rig } = served);
 });
-afterEach(() => {
-  host.close();
-  return rig.close();
-});
+afterEach(() => served.close());
 
-const azpFleet = (...argv: string[]) =>
-  runCommand(argv, { cwd: rig.directory, env: { LOGIN: 'a-login-password' } });
+const azpFleet = (...argv: string[]) => runCommand(argv, { cwd: rig.directory, env: servedEnv });
 
 test('shows who drained a host, and when it ended', async () => {
   await azpFleet('trust', '--yes');

@@ -1,43 +1,28 @@
 // logs as a user types it, over ssh, with a running manager.
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import type { Clock } from '../../../../src/shared/base/clock.ts';
 import { MovedClock } from '../../../support/clock.ts';
 import { runCommand } from '../../../support/command.ts';
-import { hostileHost, type HostileHost } from '../../../support/hostile-host.ts';
-import { ManagerRig } from '../../../support/manager-rig.ts';
+import type { ManagerRig } from '../../../support/manager-rig.ts';
+import { servedEnv, serveHost, type ServedHost } from '../../../support/served-host.ts';
 
+let served: ServedHost;
 let rig: ManagerRig;
-let host: HostileHost;
 beforeEach(async () => {
-  rig = await ManagerRig.create();
-  host = await hostileHost({ managerSocket: rig.socket, answer: () => ({}) });
-  writeFileSync(
-    join(rig.directory, 'inventory.yaml'),
-    `organization: ${rig.fake.organization}
-token: { env: NONE }
-defaults: { pool: gpu-lab, sshConfig: none, user: lab, loginPassword: { env: LOGIN } }
-hosts: { h200-1: { address: 127.0.0.1, port: ${host.port} } }
-`,
-  );
-  await rig.start();
-  await rig.until('idle');
+  served = await serveHost();
+  ({ rig } = served);
 });
-afterEach(() => {
-  host.close();
-  return rig.close();
-});
+afterEach(() => served.close());
 
 type Options = Partial<Parameters<typeof runCommand>[1]>;
 const azpFleet = async (argv: readonly string[], options: Options = {}) => {
   const { stdout, stderr, exitCode } = await runCommand(argv, {
     cwd: rig.directory,
-    env: { LOGIN: 'a-login-password' },
+    env: servedEnv,
     ...options,
   });
-  // The first connection notes the key of the host.
+  // The first connection notes the key of the served.host.
   return { exitCode, stdout, stderr: stderr.replace(/^h200-1: new host key [^]*?known_hosts\r?\n/, '') };
 };
 
