@@ -43,6 +43,9 @@ const breakLock: OptionSpec = {
   description: "take over another run's lock; prints its owner",
 };
 
+/** Options of commands that change hosts in waves. */
+const changeOptions: readonly OptionSpec[] = [...waveOptions, disturbOthers, drainTimeout, breakLock];
+
 const bundle: OptionSpec = {
   flags: '--bundle <file>',
   description: 'install everything from this bundle: hosts need only the network to Azure DevOps',
@@ -132,10 +135,7 @@ const fleetCommands: readonly CommandSpec[] = [
       { flags: '--show-scripts', description: 'the exact scripts and files of every change' },
       bundle,
       parallel,
-      ...waveOptions,
-      disturbOthers,
-      drainTimeout,
-      breakLock,
+      ...changeOptions,
     ],
     examples: [
       ['azp-fleet upgrade', 'the table of all hosts'],
@@ -161,10 +161,7 @@ const fleetCommands: readonly CommandSpec[] = [
       },
       { flags: '--dry-run', description: 'stop after the plan' },
       parallel,
-      ...waveOptions,
-      disturbOthers,
-      drainTimeout,
-      breakLock,
+      ...changeOptions,
     ],
     examples: [
       ['azp-fleet reboot h200-1', 'one host'],
@@ -235,10 +232,7 @@ const fleetCommands: readonly CommandSpec[] = [
       diff,
       { flags: '--show-scripts', description: 'the exact scripts of every change' },
       parallel,
-      ...waveOptions,
-      disturbOthers,
-      drainTimeout,
-      breakLock,
+      ...changeOptions,
     ],
     examples: [
       ['azp-fleet remove h200-1', 'one host, after its jobs have finished'],
