@@ -125,11 +125,21 @@ function recordLines(record: AuditRecord, width: number): readonly string[] {
   const where = from === undefined || from === '' ? '' : ` from ${from}`;
   const details = [
     `${who}${where}${as}${key === undefined ? '' : `, ${key}`}`,
-    ...(changes.length === 0 ? [] : [changes.join(' ')]),
+    ...(changes.length === 0 ? [] : [byStep(changes)]),
     ...[places[record.in] ?? []].flat(),
   ];
   return [
     ...wrap(`${minuteOf(at) ?? at}  ${host}  ${outcome}  ${command}`, width, 0, 4),
     ...details.flatMap((line) => wrap(line, width - 4, 0, 2).map((part) => `    ${part}`)),
   ];
+}
+
+/** Returns changes by step, without their digests, which --json has: `driver: source, install; docker: install`. Pure. */
+function byStep(changes: readonly string[]): string {
+  const steps = new Map<string, string[]>();
+  for (const change of changes) {
+    const [, step = '', name = ''] = /^([^-]+)-(.+?)(?:-[0-9a-f]{10})?$/.exec(change) ?? ['', change];
+    steps.set(step, [...(steps.get(step) ?? []), ...(name === '' ? [] : [name])]);
+  }
+  return [...steps].map(([step, names]) => [step, names.join(', ')].filter(Boolean).join(': ')).join('; ');
 }

@@ -143,14 +143,25 @@ describe('history --audit', () => {
       "2026-11-01 10:00 UTC  gpu-1  changed 1  azp-fleet token rotate
           ann@laptop from 192.0.2.7 as lab,
             SHA256:0123456789abcdefghijklmnopqrstuvwxyzABCDEFG
-          manager-token-0a1b2c3d4e
+          manager: token
       2026-11-02 10:00 UTC  gpu-2  no end recorded  azp-fleet token rotate
           ann@laptop
-          manager-token-0a1b2c3d4e
+          manager: token
           ! not in the host's audit file: compare with journalctl -t azp-fleet-audit
             there
       "
     `);
+    const [record] = records;
+    if (record === undefined) throw new Error('no record');
+    const changes = [
+      'docker-source-5f777fbc6b',
+      'docker-install-7053a27118',
+      'manager-start-640630a616',
+      'odd',
+    ];
+    expect(auditText([{ ...record, changes }], 80)).toContain(
+      '    docker: source, install; manager: start; odd\n',
+    );
     expect(auditText([], 80)).toBe('No changes are recorded.\n');
   });
 });
