@@ -46,22 +46,22 @@ export function editInventory(
   parse: (source: string) => Fleet,
 ): EditedInventory | undefined {
   const fleet = parse(source);
-  const wished = withTarget(fleet, target, meant.hosts);
-  if (stableJson(wished) === stableJson(fleet)) return { text: source, edits: [] };
+  const desired = withTarget(fleet, target, meant.hosts);
+  if (stableJson(desired) === stableJson(fleet)) return { text: source, edits: [] };
   const alone = [...meant.hosts].map((host) => ['hosts', host]);
   for (const places of [placesOf(source, fleet, target.part, meant), alone]) {
     const values = places.map((place) => valueEdit(place, target));
     const text = setValues(source, values);
-    if (text === undefined || !isFleet(text, wished, parse)) continue;
+    if (text === undefined || !isFleet(text, desired, parse)) continue;
     return { text, edits: places.map((place) => ({ place: place.join('.'), ...target })) };
   }
   return undefined;
 }
 
 /** Tells whether the text is an inventory of exactly this fleet. */
-function isFleet(text: string, wished: Fleet, parse: (source: string) => Fleet): boolean {
+function isFleet(text: string, desired: Fleet, parse: (source: string) => Fleet): boolean {
   try {
-    return stableJson(parse(text)) === stableJson(wished);
+    return stableJson(parse(text)) === stableJson(desired);
   } catch (error) {
     if (error instanceof FleetError) return false;
     throw error;

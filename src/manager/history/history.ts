@@ -4,6 +4,8 @@ import type { Logger } from '../../shared/base/log.ts';
 import { defined } from '../../shared/base/objects.ts';
 import type { HistoryAnswer, RunUse, SeriesAnswer } from '../../shared/contract/history.ts';
 import type { ManagerStatus, RunRecord } from '../../shared/contract/status.ts';
+import { isThrottled } from '../../shared/health/gpu-status.ts';
+import type { GpuReport } from '../../shared/health/smi-report.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import { causeOf } from '../causes.ts';
 import { checkEveryMs, type HostCheck } from '../gpus/observe.ts';
@@ -13,8 +15,7 @@ import { faultOf } from '../runs/outcome.ts';
 import { isFailed } from '../runs/run-store.ts';
 import type { SlotReport } from '../webhook/messenger.ts';
 import { changesIn, ofCheck, ofSlots, ofStatus } from './changes.ts';
-import type { Entry, KeptEntry, NewEvent, SampleEntry } from './entries.ts';
-import { devicesOf } from './look.ts';
+import type { Entry, GpuSample, KeptEntry, NewEvent, SampleEntry } from './entries.ts';
 import { KeptFacts, merged } from './retention.ts';
 import type { Ring } from './ring.ts';
 import { EventCollector, SeriesCollector } from './summary.ts';
@@ -302,4 +303,29 @@ export class History implements WidestLinks {
 
 function lostEvent(count: number): NewEvent {
   return { kind: 'lost', what: `${count} entries were not recorded: too many at once, or the disk was full` };
+}
+
+/** Returns the values of a GPU in one check. Pure. */
+function sampleOf(gpu: GpuReport): GpuSample {
+  const throttled = isThrottled(gpu);
+  return defined({
+    utilizationPercent: gpu.utilizationPercent,
+    memoryMiB: gpu.memoryUsedMiB,
+    temperatureC: gpu.thermal.gpuC,
+    powerW: gpu.power.drawW,
+    throttled: throttled === undefined ? undefined : Number(throttled),
+  });
+}
+
+/** Returns the values by UUID: of boards all, of MIG devices the memory. Pure. */
+export function devicesOf(gpus: readonly GpuReport[]): ReadonlyMap<string, GpuSample> {
+  const boards = gpus.filter(({ uuid }) => uuid !== '');
+  return new Map(
+    boards.flatMap((gpu) => [
+      [gpu.uuid, sampleOf(gpu)] as const,
+      ...gpu.migDevices.flatMap(({ uuid, memoryUsedMiB }) =>
+        uuid === undefined ? [] : [[uuid, defined({ memoryMiB: memoryUsedMiB })] as const],
+      ),
+    ]),
+  );
 }

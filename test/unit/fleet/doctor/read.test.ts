@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 
-import { askToken, readDisk, readSsh, ServerClock } from '../../../../src/fleet/doctor/read-machine.ts';
+import { askToken, readDisk, readSsh, ServerClock } from '../../../../src/fleet/doctor/read.ts';
 import { FleetError, type Problem } from '../../../../src/shared/base/errors.ts';
 import { StillClock } from '../../../support/clock.ts';
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { GpuSample } from '../../../../src/manager/history/entries.ts';
 import { noUse, useOf, withCheck } from '../../../../src/manager/history/use.ts';
-import { devicesOf } from '../../../../src/manager/history/look.ts';
+import { devicesOf } from '../../../../src/manager/history/history.ts';
 import { gpuFrom, healthyGpu } from '../../../support/gpu-values.ts';
 
 const working: GpuSample = { utilizationPercent: 90, memoryMiB: 4000, powerW: 360, throttled: 0 };
