@@ -31,7 +31,7 @@ import {
 } from './measure.ts';
 import { ansible, execPrograms, type Hosts, installPeers } from './peers.ts';
 import { recordResults, table } from './results.ts';
-import { clients } from './ssh.ts';
+import { bareClient } from './ssh.ts';
 import { ratios, spread } from './statistics.ts';
 
 export const prefix = 'bench';
@@ -293,7 +293,7 @@ async function nothingChanged(program: Program, sign: RegExp): Promise<Taken> {
 const ansibleUnchanged = /^(?!.*changed=[1-9])/su;
 
 async function unchanged({ cli }: BenchFleet, peer: Playbook, rounds: number): Promise<Results> {
-  const none = /^No changes/mu;
+  const none = /^\d+ hosts: .* · no changes$/mu;
   return interleaved(
     {
       'unchanged: azp-fleet': () => nothingChanged(cli(['provision', '--yes', '--no-probe']), none),
@@ -323,7 +323,7 @@ async function changed({ lab, cli }: BenchFleet, peer: Playbook, rounds: number)
 async function others({ lab, cli }: BenchFleet, peer: Playbook, rounds: number): Promise<Results> {
   const script = join(lab.folder, 'facts.sh');
   writeFileSync(script, factScript({ root: machineRoot }));
-  const { bare } = await clients(peer.hosts, script);
+  const bare = bareClient(peer.hosts, script);
   const cold = (verb: string): Program =>
     cli([verb], { NODE_COMPILE_CACHE: mkdtempSync(join(lab.folder, 'cache-')) });
   const programs = execPrograms(peer.hosts, 'true');

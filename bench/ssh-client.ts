@@ -20,7 +20,11 @@ export interface Setting {
   readonly port: number;
   readonly user: string;
   readonly key: string;
+  /** Public key of all hosts. */
+  readonly hostKey: string;
   readonly concurrency: number;
+  /** The settings of each host come from its own block in ssh_config, by `ssh -G`, instead of from the inventory. */
+  readonly blocks: boolean;
   readonly watch: boolean;
 }
 
@@ -31,16 +35,13 @@ const limit = pLimit(setting.concurrency);
 
 const home = mkdtempSync(join(tmpdir(), 'azp-bench-home-'));
 const sshConfig = join(home, 'config');
-// A block for each host, as in a real configuration for so many hosts. One sshd serves all of them and is the slowest
-// part: no client times out on it (ssh waits for ever as well).
-const blocks = hosts.map(
-  (address) =>
-    `Host ${address}\n  Port ${setting.port}\n  User ${setting.user}\n  IdentityFile ${setting.key}\n\n`,
-);
-writeFileSync(
-  sshConfig,
-  `${blocks.join('')}Host *\n  ConnectTimeout 120\n  UserKnownHostsFile ${home}/known_hosts\n`,
-);
+const { port, user, key, hostKey } = setting;
+const block = (address: string): string =>
+  `Host ${address}\n  Port ${port}\n  User ${user}\n  IdentityFile ${key}\n\n`;
+const blocks = setting.blocks ? hosts.map(block).join('') : '';
+// One sshd serves all of them and is the slowest part: no client times out on it (ssh waits for ever as well).
+writeFileSync(sshConfig, `${blocks}Host *\n  ConnectTimeout 120\n`);
+const own = setting.blocks ? {} : { port, user, identityFile: key };
 const transport = createTransport({
   home,
   user: 'root',
@@ -57,7 +58,7 @@ const transport = createTransport({
 async function one(address: string): Promise<void> {
   const session = await transport.connect({
     name: address,
-    ssh: { sshConfig, transport: 'builtin', hostKeys: [], hostKeyPolicy: 'accept-new' },
+    ssh: { ...own, sshConfig, transport: 'builtin', hostKeys: [hostKey], hostKeyPolicy: 'strict' },
   });
   try {
     const { stdout } = await session.script(script, { as: 'login' });

@@ -23,6 +23,7 @@ import {
 } from './measure.ts';
 import { addressFile, ansible, execPrograms, type Hosts, installPeers, parallel, xargsSsh } from './peers.ts';
 import { recordResults, table } from './results.ts';
+import type { Setting } from './ssh-client.ts';
 import { ratios, spread } from './statistics.ts';
 
 /** Addresses that are also measured with known_hosts files. */
@@ -69,11 +70,14 @@ export async function run(args: readonly string[], extent: Extent): Promise<void
       const script = join(folder, 'facts.sh');
       const rounds = extent.rounds ?? (extent.quick ? 1 : (usualRounds.get(count) ?? 1));
       const isAnsible = count <= ansibleUpTo || extent.long;
-      const { fleet, bare, watched } = await clients(hosts, script);
+      const fleet = await fleetClient(hosts, script, sshd.hostKey);
       const facts = await measure(
         {
-          'azp-fleet': fleet,
-          'bare ssh2': bare,
+          'azp-fleet': fleet({ blocks: false, watch: false }),
+          ...(count < largest
+            ? { 'azp-fleet, a block a host in ssh_config': fleet({ blocks: true, watch: false }) }
+            : {}),
+          'bare ssh2': bareClient(hosts, script),
           'xargs ssh': xargsSsh(hosts, 'sh -s', script),
         },
         isAnsible ? () => ansible(hosts, ['ansible', 'all', '-m', 'setup', '-o']) : undefined,
@@ -88,7 +92,7 @@ export async function run(args: readonly string[], extent: Extent): Promise<void
           );
       const known =
         count === largest ? await measure(byKnownHosts(hosts, sshd.hostKey), undefined, rounds) : {};
-      const left = extent.quick ? '' : (await timed(watched)).stdout;
+      const left = extent.quick ? '' : (await timed(fleet({ blocks: false, watch: true }))).stdout;
       record(count, rounds, { facts, exec, known, left }, beside);
     }
   } finally {
@@ -134,12 +138,21 @@ function measure(
   return interleaved(Object.fromEntries([...contenders, ...more]), rounds);
 }
 
-/** Node programs that read the facts: azp-fleet's connections, built as the CLI is; and a loop around ssh2. */
-export async function clients(
+/** A loop around ssh2 that reads the facts: no client is faster. */
+export function bareClient(hosts: Hosts, script: string): Program {
+  const { port, user, key } = hosts;
+  const setting = { hosts: addressFile(hosts), script, port, user, key, concurrency: parallel };
+  return {
+    command: [process.execPath, join(import.meta.dirname, 'bare-client.mjs'), JSON.stringify(setting)],
+  };
+}
+
+/** azp-fleet's connections, built as the CLI is, that read the facts. */
+async function fleetClient(
   hosts: Hosts,
   script: string,
-): Promise<{ readonly fleet: Program; readonly bare: Program; readonly watched: Program }> {
-  const { port, user, key } = hosts;
+  hostKey: string,
+): Promise<(how: Pick<Setting, 'blocks' | 'watch'>) => Program> {
   const here = import.meta.dirname;
   // Below node_modules, so that it finds the packages.
   const outfile = join(here, '../node_modules/.cache/bench/ssh-client.mjs');
@@ -152,12 +165,13 @@ export async function clients(
     format: 'esm',
     logLevel: 'warning',
   });
-  const setting = { hosts: addressFile(hosts), script, port, user, key, concurrency: parallel, watch: false };
-  const node = (...args: readonly string[]): Program => ({ command: [process.execPath, ...args] });
-  return {
-    fleet: node(outfile, JSON.stringify(setting)),
-    bare: node(join(here, 'bare-client.mjs'), JSON.stringify(setting)),
-    watched: node('--expose-gc', outfile, JSON.stringify({ ...setting, watch: true })),
+  const { port, user, key } = hosts;
+  const same = { hosts: addressFile(hosts), script, port, user, key, hostKey, concurrency: parallel };
+  return (how) => {
+    const setting: Setting = { ...same, ...how };
+    return {
+      command: [process.execPath, ...(how.watch ? ['--expose-gc'] : []), outfile, JSON.stringify(setting)],
+    };
   };
 }
 
