@@ -212,6 +212,10 @@ export function connectionLost(host: string, during: string, cause?: unknown): F
   );
 }
 
+export function isConnectionLost(error: unknown): boolean {
+  return error instanceof FleetError && error.problem.code === 'ssh.connection-lost';
+}
+
 /** Returns the error for a jump host that accepts the login, but cannot reach the next host. */
 export function throughHop(options: ConnectionOptions, hop: ConnectionOptions, error: unknown): FleetError {
   const seen = error instanceof Error ? error.message : String(error);

@@ -4,6 +4,7 @@ import { FleetError } from '../../../shared/base/errors.ts';
 import { foreignLine } from '../../../shared/base/foreign-text.ts';
 import { timestamp, type Clock } from '../../../shared/base/clock.ts';
 import { Raw, sh } from '../../../shared/base/shell.ts';
+import { isConnectionLost } from '../failures.ts';
 import type { DurableResult, DurableSpec, ScriptOptions, ScriptResult } from '../transport.ts';
 import type { RunParts } from './run-script.ts';
 
@@ -255,8 +256,7 @@ async function followThrough(
       });
       return report.result(session.host, id);
     } catch (error) {
-      const lost = error instanceof FleetError && error.problem.code === 'ssh.connection-lost';
-      if (!lost || session.clock.monotonic() > deadline) throw error;
+      if (!isConnectionLost(error) || session.clock.monotonic() > deadline) throw error;
       options.onLine?.('(connection lost; the change continues on the host; reconnecting)');
       await session.reconnect(deadline, options.signal);
       report.cut();

@@ -4,7 +4,7 @@ import { FleetError } from '../../../shared/base/errors.ts';
 import { foreignJson, foreignLine } from '../../../shared/base/foreign-text.ts';
 import type { Clock } from '../../../shared/base/clock.ts';
 import { sh } from '../../../shared/base/shell.ts';
-import { interrupted } from '../failures.ts';
+import { connectionLost, interrupted } from '../failures.ts';
 import { type AuditEntry } from '../../audit/entry.ts';
 import { auditFunctions, checkOutcome, outcomeForm } from '../../audit/host-script.ts';
 import type { HostLock, LockOptions, LockOwner } from '../transport.ts';
@@ -177,6 +177,7 @@ async function tryLock(
     signal?.removeEventListener('abort', abort);
   }
   if (answer.word === 'locked') return { answer, held: hold(running, answer, way) };
+  if (wire.closed.aborted) throw connectionLost(host, 'the start of its lock');
   const output = `${out.end()}${err.end()}`.trim().slice(-300);
   if (answer.word === 'none') throw lockFailed(host, output);
   return { answer };

@@ -10,7 +10,7 @@ import { defined } from '../../../shared/base/objects.ts';
 import { FleetError } from '../../../shared/base/errors.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import { followChange, startChange } from './durable-change.ts';
-import { connectionLost } from '../failures.ts';
+import { connectionLost, isConnectionLost } from '../failures.ts';
 import { type LockRequest, takeLock, lockLost } from './lock.ts';
 import { runScript, type RunParts } from './run-script.ts';
 import { pipeScript, pipeStream, SocketAgent } from './socket-agent.ts';
@@ -186,10 +186,18 @@ export class HostSession implements Session {
       clock: this.#parts.clock,
       run: (parts) => this.#run(parts),
       reconnect: async (deadline, signal) => {
-        if (this.#isClosed) throw connectionLost(this.host, 'a change, which continues on the host');
-        this.#wire = await this.#parts.redial(deadline, signal);
-        if (this.#lock === undefined) return;
-        this.#lock.held = await takeLock(this.#base(), { ...this.#lock.request, way: 'again', signal });
+        for (;;) {
+          if (this.#isClosed) throw connectionLost(this.host, 'a change, which continues on the host');
+          this.#wire = await this.#parts.redial(deadline, signal);
+          if (this.#lock === undefined) return;
+          try {
+            this.#lock.held = await takeLock(this.#base(), { ...this.#lock.request, way: 'again', signal });
+            return;
+          } catch (error) {
+            // The new connection may be lost, too: a host that loses its power answers for a moment.
+            if (!isConnectionLost(error) || this.#parts.clock.monotonic() > deadline) throw error;
+          }
+        }
       },
     };
   }

@@ -9,9 +9,16 @@ import { problemOf, testTransport, type TestTransport } from '../../../../suppor
 
 // Durable changes on a real sshd; a fake systemd runs units detached.
 
+/** While ROOT/slow exists, a lock is not taken to its end. */
+const slowSync = `if [ -e ROOT/slow ]; then
+  : >ROOT/taking
+  while [ -e ROOT/slow ]; do sleep 0.05; done
+fi
+exec /bin/sync "$@"`;
+
 let sshd: OwnSshd;
 beforeAll(async () => {
-  sshd = await startOwnSshd({ programs: ownSystemd });
+  sshd = await startOwnSshd({ programs: { ...ownSystemd, sync: slowSync } });
 });
 afterAll(() => sshd.stop());
 
@@ -86,6 +93,32 @@ describe('a durable change', () => {
       what: 'ann@laptop is working on this host',
     });
     expect((await session.script('echo on the new connection')).stdout).toBe('on the new connection\n');
+    proxy.close();
+  });
+
+  test('continues when the next connection is cut, too, while it takes the lock again', async () => {
+    const proxy = await startDelayProxy(sshd.port, 0);
+    const session = await connect(proxy.port);
+    await session.lock({ who: 'ann@laptop', command: 'azp-fleet provision', since: '' });
+    const [proceed, slow, taking] = [sshd.path('proceed-again'), sshd.path('slow'), sshd.path('taking')];
+    const cutAgain = async (): Promise<void> => {
+      await expect.poll(() => existsSync(taking)).toBe(true);
+      proxy.cut();
+      rmSync(slow);
+      await (await connect()).script(`: >${proceed}`);
+    };
+    let again: Promise<void> | undefined;
+    const script = `echo begun; until [ -e ${proceed} ]; do sleep 0.05; done; echo done`;
+    const result = await session.durable(change('cut-twice', script), {
+      onLine: (line) => {
+        if (line !== 'begun') return;
+        writeFileSync(slow, '');
+        proxy.cut();
+        again ??= cutAgain();
+      },
+    });
+    await again;
+    expect(result).toMatchObject({ code: 0, tail: 'begun\ndone\n' });
     proxy.close();
   });
 
