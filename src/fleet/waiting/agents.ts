@@ -1,6 +1,6 @@
 import type { AzureAgent, JobRequest } from '../../shared/azure/client.ts';
 import { defined } from '../../shared/base/objects.ts';
-import { drainEnd, drainNote, type Drain } from '../../shared/contract/drain.ts';
+import { drainEnd, drainNote, type Drain, ownerIn } from '../../shared/contract/drain.ts';
 import { offSince } from '../../shared/contract/idle.ts';
 import { Capabilities } from '../../shared/contract/paths.ts';
 import type { SlotStatus } from '../../shared/contract/status.ts';
@@ -102,7 +102,7 @@ function disabled(agent: AzureAgent, place: Place): Judged {
   const state = stateFor(reason);
   const next =
     state === 'drained'
-      ? `run "azp-fleet undrain ${host}" when it may take jobs again`
+      ? drainEnd({ reason, at: '', ...defined({ owner: ownerIn(reason) }) }, host)
       : `run "azp-fleet status ${host}"`;
   return { report: report(agent, place, state, { why: reason }), next };
 }

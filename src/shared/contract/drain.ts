@@ -100,6 +100,11 @@ export function drainedBy({ owner, run, reason }: DrainEntry): string {
   return ['drained', who === undefined ? '' : ` by ${who}`, reason === '' ? '' : `: ${reason}`].join('');
 }
 
+/** Returns the owner in such a text of a user's drain; undefined: it names none. Pure. */
+export function ownerIn(text: string): string | undefined {
+  return /^drained by ([^\s:]+@[^\s:]+)(?:: |$)/.exec(text)?.[1];
+}
+
 /** Returns `slot 1 drained by ann@laptop: new fan, since 2026-11-21 12:03 UTC`, or `whole host drained by …`. Pure. */
 export function drainLine(drain: Drain): string {
   return `${drain.slot === undefined ? 'whole host ' : ''}${drainNote(drain)}`;

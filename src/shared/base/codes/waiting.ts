@@ -23,7 +23,7 @@ export const waitingCodes = {
   ],
   'waiting.drained': [
     'agents that fit the job are drained',
-    'run `azp-fleet undrain HOST` when they may take jobs again',
+    'run `azp-fleet undrain HOST --of NAME` when they may take jobs again',
   ],
   'waiting.no-agents': [
     'the pool has no agents',

@@ -198,9 +198,10 @@ describe('every reason is made in the practice server and named', () => {
     });
     const { codes, found, unknown } = await report(await fake.control.begin({ pool }));
     expect(codes).toEqual(['waiting.drained']);
-    expect(found[0]?.agents).toMatchObject([
-      { why: 'drained by bob@desk: new rack', unknown: expect.anything() },
-    ]);
+    expect(found[0]).toMatchObject({
+      next: 'run "azp-fleet undrain away --of bob" when it may take jobs again',
+      agents: [{ why: 'drained by bob@desk: new rack', unknown: expect.anything() }],
+    });
     expect(unknown).toContainEqual({ what: 'manager of away', why: expect.any(String) });
   });
 

@@ -7,6 +7,7 @@ import {
   drainLine,
   type Drain,
   isResumedBy,
+  ownerIn,
 } from '../../../../src/shared/contract/drain.ts';
 
 const at = '2026-11-21T12:03:04.000Z';
@@ -36,6 +37,7 @@ test.each<[Drain, string, string]>([
   ],
 ])('names owner, slot, reason and time: %j', (drain, by, line) => {
   expect([drainedBy(drain), drainLine(drain)]).toEqual([by, line]);
+  expect(ownerIn(by)).toBe(drain.run === undefined ? drain.owner : undefined);
 });
 
 const run = 'r1';
