@@ -13,7 +13,7 @@ export interface AuditEntry {
   readonly key?: string;
   /** Digest of all announced changes. */
   readonly plan: string;
-  /** Ids of the announced changes: step, name, and a digest of what they do. */
+  /** Ids of the announced changes: step, name, and a digest of what they do; of very many the first ones and the number of others. */
   readonly changes: readonly string[];
 }
 
@@ -33,13 +33,15 @@ export function auditEntry(
   of: Pick<AuditEntry, 'host' | 'run' | 'who' | 'command'>,
 ): AuditEntry {
   const announced = stages.flat();
+  const ids = announced.flatMap(({ id }) => id ?? []);
+  const left = ids.length - mostChanges;
   return {
     host: cut(of.host),
     run: cut(of.run),
     who: cut(of.who),
     command: cut(of.command),
     plan: sha256(stableJson(announced)).slice(0, 16),
-    changes: announced.flatMap(({ id }) => id ?? []).slice(0, mostChanges),
+    changes: left > 0 ? [...ids.slice(0, mostChanges), `${left} more`] : ids,
   };
 }
 

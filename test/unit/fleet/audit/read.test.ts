@@ -31,7 +31,7 @@ test('an entry names the changes by their ids, and digests all that is announced
   expect(made.plan).toMatch(/^[0-9a-f]{16}$/);
   expect(auditEntry(stages.slice(0, 1), entry).plan).not.toBe(made.plan);
   const many = [Array.from({ length: 99 }, (_, at) => ({ kind: 'change' as const, id: `c-${at}` }))];
-  expect(auditEntry(many, entry).changes).toHaveLength(30);
+  expect(auditEntry(many, entry).changes.slice(-2)).toEqual(['c-29', '69 more']);
 });
 
 describe('the runs of a host', () => {
