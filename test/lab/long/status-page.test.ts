@@ -79,6 +79,14 @@ describe.each(views)('$width px, $scheme', (view) => {
   });
 });
 
+test('a picture shows the whole page', async () => {
+  const page = await chromium.open(text, { width: 900, height: 600, scheme: 'light' });
+  const png = await page.picture();
+  expect(png.subarray(1, 4).toString()).toBe('PNG');
+  expect(png.readUInt32BE(16)).toBe(900);
+  expect(png.readUInt32BE(20)).toBeGreaterThan(2000);
+});
+
 test('by keyboard: filter, clear, and go from host to host', async () => {
   const page = await chromium.open(text, { width: 1400, height: 800, scheme: 'light' });
   expect(await page.value(shownHosts)).toBe(32);

@@ -159,6 +159,17 @@ class Page {
     return (answer['result'] as { readonly value?: unknown }).value;
   }
 
+  /** Returns a picture of the whole page, as PNG. */
+  async picture(): Promise<Buffer> {
+    const { cssContentSize } = await this.send('Page.getLayoutMetrics');
+    const clip = { ...(cssContentSize as { readonly width: number; readonly height: number }), x: 0, y: 0 };
+    const { data } = await this.send('Page.captureScreenshot', {
+      captureBeyondViewport: true,
+      clip: { ...clip, scale: 1 },
+    });
+    return Buffer.from(String(data), 'base64');
+  }
+
   /** Presses keys: `Escape`, `Tab`, or one character. */
   async press(...keys: readonly string[]): Promise<void> {
     for (const key of keys) {
