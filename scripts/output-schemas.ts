@@ -612,8 +612,14 @@ const outputs = {
   },
   provision: changed,
   reboot: changed,
-  // With --gone the members of `pool prune`.
-  remove: { ...changed, ...leftovers },
+  // The others are those of --gone.
+  remove: {
+    ...changed,
+    ...leftovers,
+    sshLines: z
+      .array(z.object({ file: text, host: text, lines: count, removed: z.boolean() }))
+      .describe('Lines of the hosts in the files that azp-fleet ssh-config --write wrote'),
+  },
   diagnose: { files: z.array(diagnosis) },
   explain: {
     code: text,

@@ -201,7 +201,7 @@ const fleetCommands: readonly CommandSpec[] = [
     group: 'Change',
     summary: 'remove azp-fleet from hosts, and nothing else',
     description:
-      'Waits for running jobs, stops the manager, deletes its agents in Azure DevOps, and deletes the files of azp-fleet. Toolkit, Docker Engine and driver stay unless an option names them. A host is refused whole while Azure DevOps counts a job on an agent that has ended, or cannot be asked: the agent could not be deleted. With --gone no host is contacted: agents are removed as by "pool prune", and the JSON document has the members of that command.',
+      'Waits for running jobs, stops the manager, deletes its agents in Azure DevOps, and deletes the files of azp-fleet. Toolkit, Docker Engine and driver stay unless an option names them. A host is refused whole while Azure DevOps counts a job on an agent that has ended, or cannot be asked: the agent could not be deleted. With --gone no host is contacted: agents are removed as by "pool prune", and the lines of the host in the files of "ssh-config --write"; a host with an agent that is online or has a job is refused whole. The JSON document then has leftovers and pruned, as of that command, and sshLines.',
     positionals: '[hosts...]',
     arguments: { hosts: 'hosts: names, groups, labels, globs; "*" for all' },
     options: [
@@ -213,7 +213,8 @@ const fleetCommands: readonly CommandSpec[] = [
       { flags: '--driver', description: 'also the NVIDIA driver, if azp-fleet installed it' },
       {
         flags: '--gone <host>',
-        description: 'a machine that no longer exists: remove only its agents in Azure DevOps; repeatable',
+        description:
+          'a machine that no longer exists: remove its agents in Azure DevOps and its lines in ~/.ssh; repeatable',
         repeat: true,
       },
       {
@@ -238,7 +239,7 @@ const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet remove h200-1', 'one host, after its jobs have finished'],
       ['azp-fleet remove h200-1 --wait', 'also after jobs of agents that were killed'],
       ['azp-fleet remove h200-1 --toolkit --docker --driver', 'also the software stack'],
-      ['azp-fleet remove --gone h100-3', 'the agents of a machine that no longer exists'],
+      ['azp-fleet remove --gone h100-3', 'a machine that no longer exists'],
     ],
     json: ['plan', 'hosts'],
     load: async () => (await import('./commands/remove.ts')).run,

@@ -19,7 +19,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const pools = await poolsToCheck(azure, fleet, hosts, gone);
   const found = await findLeftovers(azure, pools);
   const unknownOwners = found.flatMap(({ pool, strangers }) => strangers.map((each) => ({ pool, ...each })));
-  const result = await prunePools(context, input, azure, found, strangerLines(unknownOwners));
+  const result = await prunePools(context, input, azure, found, { after: strangerLines(unknownOwners) });
   return result === declined ? result : { ...result, json: { ...result.json, unknownOwners } };
 }
 

@@ -4,24 +4,20 @@ import type { ApplyTools, CountedJobs } from '../../fleet/apply/apply-tools.ts';
 import { readCountedJobs, refuseCountedJobs } from '../../fleet/apply/counted-jobs.ts';
 import { ownerOf } from '../../fleet/apply/held-names.ts';
 import type { Reached } from '../../fleet/apply/survey.ts';
-import type { Fleet } from '../../fleet/inventory/fleet.ts';
 import type { PartName } from '../../fleet/packages/package-record.ts';
-import type { AzureAgent } from '../../shared/azure/client.ts';
-import { countedJob, givenUpAt } from '../../shared/azure/job-requests.ts';
 import type { Refusal } from '../../fleet/steps/change.ts';
 import { hasManager, poolsNow, removalOf } from '../../fleet/steps/remove/remove.ts';
 import { countedJobs, deregister } from '../../shared/azure/pools/agents.ts';
-import { findLeftovers } from '../../shared/azure/pools/prune.ts';
 import { valueOf } from '../../shared/base/reading.ts';
 import { asIfAbsent } from '../../fleet/facts/unread.ts';
 import type { Context } from '../../shared/base/context.ts';
-import { ExitCode, usageError } from '../../shared/base/errors.ts';
+import { usageError } from '../../shared/base/errors.ts';
 import { quote } from '../../shared/base/shell.ts';
 import type { CommandInput } from '../command.ts';
 import type { Result } from '../result.ts';
 import { openFleet, type OpenFleet } from '../run/fleet.ts';
 import { carryOut, type OwnPlan } from '../run/own-plan.ts';
-import { namesOfGone, poolsOfFleet, prunePools } from '../run/pools.ts';
+import { removeGone } from './remove-gone.ts';
 
 const parts: readonly PartName[] = ['toolkit', 'docker', 'driver'];
 
@@ -101,85 +97,5 @@ function unnamed(): Error {
     what: 'remove needs the names of hosts',
     expected: 'azp-fleet remove HOST…',
     next: 'name the hosts, or use "*" for all',
-  });
-}
-
-/**
- * Removes the agents of machines that no longer exist, if the server reports them offline and without a job in two
- * checks. Contacts no host; prints where the host is still named.
- */
-export async function removeGone(
-  context: Context,
-  input: CommandInput,
-  gone: readonly string[],
-): Promise<Result> {
-  if (input.positionals.length > 0) throw both(input.positionals);
-  const idle = ['wait', 'force'].filter((name) => input.options.flag(name));
-  if (idle.length > 0) throw withoutEffect(idle);
-  const { fleet, azure } = await openFleet(context, input, []);
-  const names = gone.flatMap((host) => {
-    const own = namesOfGone(fleet, host, input.options.string('agentName'));
-    const shared = own.find(({ template }) => !template.includes(host));
-    if (shared !== undefined && fleet.hosts.length > 1) throw ambiguousNames(host, shared.template);
-    return own;
-  });
-  const pools = await poolsOfFleet(azure, fleet);
-  const found = await findLeftovers(
-    azure,
-    pools.map((pool) => ({ pool, hosts: names, visitors: [] })),
-  );
-  const staying = found.flatMap(({ pool, inUse }) =>
-    inUse.map((agent) => `${pool}: ${stays(agent, context.clock)}`),
-  );
-  const after = [...staying, ...gone.flatMap((host) => leftHere(fleet, host))];
-  const result = await prunePools(context, input, azure, found, after);
-  const isLeft = staying.length > 0 && result.exitCode === ExitCode.ok;
-  return isLeft ? { ...result, exitCode: ExitCode.hostFailed } : result;
-}
-
-/** Tells why an agent of a machine that is gone stays in the pool. */
-function stays({ name, assignedRequest }: AzureAgent, clock: Context['clock']): string {
-  if (assignedRequest === undefined) return `${name} stays: it is online, so its machine is not gone`;
-  const until = givenUpAt(assignedRequest, clock);
-  return `${name} stays: ${countedJob(name, assignedRequest, until)}; run it again after that`;
-}
-
-/** Returns the local files that still name the host. The user edits them: they may be under version control. */
-function leftHere({ hosts, file }: Fleet, host: string): readonly string[] {
-  const spec = hosts.find(({ name }) => name === host);
-  if (spec === undefined) return [];
-  const { address = host, port = 22 } = spec.ssh;
-  const known = port === 22 ? address : `[${address}]:${port}`;
-  return [
-    `${host} is still in ${file}: remove it, or provision counts it as unreachable`,
-    `its key is still in known_hosts: ssh-keygen -R ${quote(known)}`,
-  ];
-}
-
-function both(hosts: readonly string[]): Error {
-  return usageError({
-    code: 'usage.option',
-    what: '--gone cannot be combined with host names',
-    seen: hosts.join(' '),
-    next: 'run the command separately for each',
-  });
-}
-
-function withoutEffect(flags: readonly string[]): Error {
-  return usageError({
-    code: 'usage.option',
-    what: `--gone does not use ${flags.map((flag) => `--${flag}`).join(' and ')}`,
-    expected: 'agents that are offline and without a job are removed, others stay',
-    next: 'leave it out',
-  });
-}
-
-function ambiguousNames(host: string, template: string): Error {
-  return usageError({
-    code: 'usage.option',
-    what: `agents of other hosts may have the same names as those of ${host}`,
-    expected: 'agentName: with {host}',
-    seen: template,
-    next: 'delete its agents in Azure DevOps, or pass their names with --agent-name PATTERN',
   });
 }

@@ -1,7 +1,7 @@
 import type { Fleet } from '../../fleet/inventory/fleet.ts';
 import { mayBecome, plainPools } from '../../fleet/inventory/pool-pattern.ts';
 import type { AzureClient } from '../../shared/azure/client.ts';
-import { type OwnNames, type PoolLeftovers, prune } from '../../shared/azure/pools/prune.ts';
+import { type OwnNames, type PoolLeftovers, prune, type Pruned } from '../../shared/azure/pools/prune.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { ExitCode, usageError } from '../../shared/base/errors.ts';
 import { agentName, poolsOf } from '../../shared/contract/slots.ts';
@@ -18,28 +18,51 @@ export async function poolsOfFleet(azure: AzureClient, { hosts }: Fleet): Promis
   return [...new Set([...plain, ...(await fittingPools(azure, patterns))])];
 }
 
+/** What is removed on this machine together with agents. */
+interface Local {
+  /** Lines that show it; empty: nothing. */
+  readonly shown: readonly string[];
+  /** Its name in the question: `these lines`. */
+  readonly name: string;
+  /** Removes it after the agents, and returns lines on that. */
+  readonly remove: (pruned: readonly Pruned[]) => readonly string[];
+}
+
+interface PruneOptions {
+  /** Lines below the result. */
+  readonly after?: readonly string[];
+  readonly local?: Local;
+}
+
 /**
  * Shows the leftovers of the first check, asks, waits, checks again, and removes what both checks found. Honors
- * `--dry-run` and `--yes`. `after`: lines below the result.
+ * `--dry-run` and `--yes`.
  */
 export async function prunePools(
   context: Context,
   { options }: CommandInput,
   azure: AzureClient,
   leftoversByPool: readonly PoolLeftovers[],
-  after: readonly string[] = [],
+  { after = [], local }: PruneOptions = {},
 ): Promise<Result> {
   const found = leftoversByPool.filter((pool) => pool.found.length > 0);
   const show = (lines: readonly string[]) => say(context.stderr, lines.map((line) => `${line}\n`).join(''));
-  show(leftoverLines(found));
-  const stop = found.length === 0 || options.flag('dryRun');
-  if (!stop && !options.flag('yes') && !(await confirm(context, 'Remove these agents from Azure DevOps?'))) {
+  const shown = local?.shown ?? [];
+  show([...leftoverLines(found), ...shown]);
+  const names = [
+    ...(found.length === 0 ? [] : ['these agents from Azure DevOps']),
+    ...(local === undefined || shown.length === 0 ? [] : [local.name]),
+  ];
+  const stop = names.length === 0 || options.flag('dryRun');
+  if (!stop && !options.flag('yes') && !(await confirm(context, `Remove ${names.join(' and ')}?`))) {
     return declined;
   }
-  if (!stop) show(['checking again in 3 minutes; removes only agents that are still unused']);
-  const pruned = stop ? [] : await prune(azure, found, context);
+  const prunes = !stop && found.length > 0;
+  if (prunes) show(['checking again in 3 minutes; removes only agents that are still unused']);
+  const pruned = prunes ? await prune(azure, found, context) : [];
+  const dropped = stop ? [] : (local?.remove(pruned) ?? []);
   const leftovers = found.flatMap(({ pool, found: each }) => each.map((agent) => ({ pool, ...agent })));
-  const lines = [...(found.length === 0 ? ['nothing to remove'] : prunedLines(pruned)), ...after];
+  const lines = [...(names.length === 0 ? ['nothing to remove'] : prunedLines(pruned)), ...dropped, ...after];
   return {
     exitCode: ExitCode.ok,
     json: { leftovers, pruned },

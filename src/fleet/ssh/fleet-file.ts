@@ -168,7 +168,7 @@ function byName(text: string, hosts: readonly Target[]): string {
 }
 
 /** Returns the name of a host's pinned keys in our file: ssh searches it in lower case. */
-function aliasOf(name: string): string {
+export function aliasOf(name: string): string {
   return name.toLowerCase();
 }
 

@@ -16,7 +16,7 @@ import { basename, dirname, join } from 'node:path';
 
 import { codeOf, FleetError, usageError } from '../../shared/base/errors.ts';
 import { type OwnFiles, withInclude, withoutInclude } from './config/user-config.ts';
-import { firstLine, ownMark } from './fleet-file.ts';
+import { aliasOf, firstLine, ownMark } from './fleet-file.ts';
 
 /** Mode of new files. Files are replaced atomically; symbolic links and the mode of an existing file are kept. */
 const newMode = 0o600;
@@ -51,6 +51,73 @@ export function removeFleetFile(files: OwnFiles): readonly string[] {
   const changed = change(files.config, (before) => withoutInclude(before, files));
   const removed = [files.hosts, files.keys].filter(removeOwn);
   return [...(changed ? [files.config] : []), ...removed];
+}
+
+/** Lines in one of our files about one host: its block, or its pinned keys. */
+export interface HostLines {
+  readonly file: string;
+  readonly host: string;
+  readonly lines: number;
+  /** True if the files are of another inventory, which may still have the host. */
+  readonly ofOther: boolean;
+}
+
+/** Returns the lines of our files about these hosts. A file that azp-fleet did not write has none. */
+export function linesAbout(
+  files: OwnFiles,
+  inventory: string,
+  hosts: readonly string[],
+): readonly HostLines[] {
+  const ofOther = areOfOther(files, inventory);
+  return [files.hosts, files.keys].flatMap((file) => {
+    const found = Map.groupBy(sectionsOf(file, files), ({ host }) => host);
+    return hosts.flatMap((host): HostLines[] => {
+      const own = found.get(nameIn(file, files, host)) ?? [];
+      const lines = own.flatMap(({ text }) => text.trimEnd().split('\n')).length;
+      return lines === 0 ? [] : [{ file, host, lines, ofOther }];
+    });
+  });
+}
+
+/** Removes the lines of these hosts from our files; other bytes stay unchanged. Throws `ssh.config-write`. */
+export function dropLines(files: OwnFiles, inventory: string, hosts: readonly string[]): void {
+  if (areOfOther(files, inventory)) return;
+  for (const file of [files.hosts, files.keys]) {
+    const dropped = new Set<string | undefined>(hosts.map((host) => nameIn(file, files, host)));
+    const all = sectionsOf(file, files);
+    const kept = all.filter(({ host }) => !dropped.has(host));
+    if (kept.length === all.length) continue;
+    if (file === files.keys && kept.every(({ host }) => host === undefined)) removeOwn(file);
+    else replace(file, textOf(kept), 'utf8', textOf(all));
+  }
+}
+
+function areOfOther({ hosts }: OwnFiles, inventory: string): boolean {
+  return read(hosts, 'utf8')?.startsWith(firstLine(inventory)) !== true;
+}
+
+/** A part of one of our files. */
+interface Section {
+  /** The host that it is about, as it is named there; undefined: none. */
+  readonly host: string | undefined;
+  readonly text: string;
+}
+
+/** Splits one of our files into blocks, or lines of keys. */
+function sectionsOf(file: string, { keys }: OwnFiles): readonly Section[] {
+  const text = read(file, 'utf8');
+  if (text?.startsWith(ownMark) !== true) return [];
+  const [start, host] = file === keys ? [/^/m, /^([^#\s]\S*) /] : [/^(?=Host )/m, /^Host (.+)/];
+  return text.split(start).map((part) => ({ host: host.exec(part)?.[1], text: part }));
+}
+
+function textOf(sections: readonly Section[]): string {
+  return sections.map(({ text }) => text).join('');
+}
+
+/** Returns the name of a host in one of our files. */
+function nameIn(file: string, { keys }: OwnFiles, host: string): string {
+  return file === keys ? aliasOf(host) : host;
 }
 
 /** Reads one of our files; undefined if there is none. Throws if azp-fleet did not write it. */

@@ -74,8 +74,8 @@ test('every command with --json has a schema', () => {
 test.each(schemaNames)('the schema of %s has the members of its declaration', (command) => {
   const { properties } = outputSchema(command) as { properties: object };
   const declared = commands.find(({ name }) => name === command)?.json;
-  // With --gone the document is that of pool prune.
-  const gone = command === 'remove' ? ['leftovers', 'pruned'] : [];
+  // With --gone the document has these.
+  const gone = command === 'remove' ? ['leftovers', 'pruned', 'sshLines'] : [];
   expect(Object.keys(properties).slice(7)).toEqual([...(declared as readonly string[]), ...gone]);
 });
 
@@ -131,6 +131,7 @@ describe.each([
   ['provision', 'provision --dry-run'],
   ['reboot', 'reboot --dry-run'],
   ['remove', 'remove h200-1 --dry-run'],
+  ['remove', 'remove --gone h200-1 --dry-run'],
   ['explain', 'explain cuda.not-ready'],
   ['pool list', 'pool list'],
   ['diagnose', `diagnose ${smi}`],

@@ -13,7 +13,7 @@ export interface PoolLeftovers {
   readonly hosts: readonly OwnNames[];
   readonly found: readonly Leftover[];
   /** Agents that no slot will use again either, and that stay because they are online or have a job. */
-  readonly inUse: readonly AzureAgent[];
+  readonly inUse: readonly SurplusAgent[];
   /** Name templates of every host of the inventory; empty: not compared with them. */
   readonly known: readonly string[];
   /** Agents that azp-fleet registered and that belong to no host of the inventory. */
@@ -53,7 +53,7 @@ export async function findLeftovers(
   return seen.map(({ id, name, agents, hosts, visitors, known = [] }) => {
     const guests = visitors.map((each) => ({ ...each, owners: owners.get(each.host) ?? new Set<string>() }));
     const all = [...hosts, ...guests];
-    const inUse = surplusAgents(agents, all, known).flatMap(({ agent }) => (isUnused(agent) ? [] : [agent]));
+    const inUse = surplusAgents(agents, all, known).filter(({ agent }) => !isUnused(agent));
     const found = leftovers(agents, all, known);
     const strangers = known.length === 0 ? [] : strangersAmong(agents, knownOwners, found);
     return { pool: name, poolId: id, hosts: all, found, inUse, known, strangers };

@@ -130,6 +130,10 @@ export const provisionCodes = {
     'Azure DevOps still counts a job as running on an agent that is to be removed',
     'run the command again after the time in the message, or with --wait',
   ],
+  'remove.online': [
+    'remove --gone found an agent of the host online: the machine is not gone',
+    'remove the host with `azp-fleet remove HOST`, or stop the machine first',
+  ],
   'upgrade.inventory': [
     'the inventory cannot be written after an upgrade',
     'correct its permissions or free disk space, then run the same command again',
