@@ -68,18 +68,19 @@ export async function applyHost(
   const { host, connection, plan } = survey;
   const { who, command } = tools.owner;
   const audit = auditEntry(plan.stages, { host: host.name, run: tools.run, who, command });
+  const withKey = (): AuditEntry => ({ ...audit, ...defined({ key: connection.key }) });
   let [word, isLocked] = ['failed', false];
   // Without the lock nothing is changed, and the host records nothing either.
   const onLocked = (): void => {
     isLocked = true;
-    tools.audit?.('begin', audit);
+    tools.audit?.('begin', withKey());
   };
   try {
     const outcome = await applyLocked(survey, { audit, onLocked }, tools, options);
     word = outcomeWord(outcome);
     return outcome;
   } finally {
-    if (isLocked) tools.audit?.('end', audit, word);
+    if (isLocked) tools.audit?.('end', withKey(), word);
     await connection.unlock(word).catch(() => undefined);
   }
 }

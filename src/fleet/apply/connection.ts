@@ -61,6 +61,11 @@ export class HostConnection {
     if (broke !== undefined) note(`broke the lock of ${broke.who} (${broke.command}, since ${broke.since})`);
   }
 
+  /** The key, or the method, of the login that took the lock. */
+  get key(): string | undefined {
+    return this.#lock?.key;
+  }
+
   /** `outcome`: for the host's audit file. */
   async unlock(outcome?: string): Promise<void> {
     this.#locked = false;

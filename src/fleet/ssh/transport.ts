@@ -123,6 +123,8 @@ export interface LockOptions {
 export interface HostLock {
   /** The owner whose lock was broken, when it was. */
   readonly broke?: LockOwner;
+  /** The key, or the method, of the login, as far as this client knows it. */
+  readonly key?: string;
   /** Returns whether another owner may hold it by now: it was broken, or it expired unreleased. */
   lost(): boolean;
   /** `outcome`: for the audit file, such as `changed 3`. */

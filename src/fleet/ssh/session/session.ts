@@ -111,7 +111,8 @@ export class HostSession implements Session {
 
   async lock(owner: LockOwner, options: LockOptions = {}): Promise<HostLock> {
     // Identifies the run: it may replace its own lock after a lost connection.
-    const audit = options.audit && { ...options.audit, ...defined({ key: this.#wire.credential }) };
+    const login = defined({ key: this.#wire.credential });
+    const audit = options.audit && { ...options.audit, ...login };
     const request = { owner, id: sha256(JSON.stringify(owner)).slice(0, 16), ...defined({ audit }) };
     const way = options.again === true ? 'again' : options.break === true ? 'break' : 'first';
     const { signal, onWait } = options;
@@ -119,7 +120,8 @@ export class HostSession implements Session {
     const lock = { request, held };
     this.#lock = lock;
     return {
-      ...(held.broke === undefined ? {} : { broke: held.broke }),
+      ...defined({ broke: held.broke }),
+      ...login,
       lost: () => lock.held.lost(),
       release: async (outcome) => {
         this.#lock = undefined;

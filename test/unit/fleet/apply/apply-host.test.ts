@@ -5,6 +5,7 @@ import type { ManagerStatus, SlotStatus } from '../../../../src/shared/contract/
 import { applyHosts } from '../../../../src/fleet/apply/apply.ts';
 import { applyHost } from '../../../../src/fleet/apply/apply-host.ts';
 import { wavesOf } from '../../../../src/fleet/apply/waves.ts';
+import type { AuditEntry } from '../../../../src/fleet/audit/entry.ts';
 import { defaultWaves } from '../../../../src/fleet/inventory/schema/defaults.ts';
 import { HostConnection } from '../../../../src/fleet/apply/connection.ts';
 import { executeChange } from '../../../../src/fleet/apply/execute.ts';
@@ -357,18 +358,22 @@ describe('the audit file of this machine', () => {
     const lines: string[] = [];
     const tools = {
       ...host.tools(),
-      audit: (event: string, { changes }: { readonly changes: readonly string[] }, outcome = '') =>
-        void lines.push(`${event} ${changes.join(' ')} ${outcome}`.trim()),
+      audit: (event: string, { changes, key = '' }: Pick<AuditEntry, 'changes' | 'key'>, outcome = '') =>
+        void lines.push([event, ...changes, key, outcome].join(' ').trim()),
     };
     await applyHost(host.survey(), tools, { exactFacts: false });
     return lines;
   }
 
-  it('gets the announced changes when the lock is taken, and the outcome', async () => {
-    expect(await recorded(hostNeeding(change('a'), change('b')))).toEqual(['begin a b', 'end a b changed 2']);
+  it('gets the announced changes and the key of the login when the lock is taken, and the outcome', async () => {
+    const done = await recorded(hostNeeding(change('a'), change('b')));
+    expect(done).toEqual(['begin a b SHA256:abc', 'end a b SHA256:abc changed 2']);
     const failing = hostNeeding(change('a'), change('b'));
     failing.onRun = (script) => (script === 'b' ? { code: 1 } : undefined);
-    expect(await recorded(failing)).toEqual(['begin a b', 'end a b failed 1 change.failed']);
+    expect(await recorded(failing)).toEqual([
+      'begin a b SHA256:abc',
+      'end a b SHA256:abc failed 1 change.failed',
+    ]);
   });
 
   it('gets nothing without the lock, as the file of the host', async () => {

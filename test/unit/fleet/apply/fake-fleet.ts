@@ -243,6 +243,7 @@ export class FakeHost {
         if (this.lockedBy !== undefined) return Promise.reject(this.lockedBy);
         this.#note('lock');
         return Promise.resolve({
+          key: 'SHA256:abc',
           lost: () => this.lockLost,
           release: () => {
             this.#note('unlock');
