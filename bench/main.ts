@@ -14,6 +14,7 @@ const speed: Readonly<Record<string, () => Promise<Bench>>> = {
   start: () => import('./start.ts'),
   ssh: () => import('./ssh.ts'),
   growth: () => import('./growth.ts'),
+  provision: () => import('./provision.ts'),
   'status-screen': () => import('./status-screen.ts'),
   hosts: () => import('./hosts.ts'),
   links: () => import('./links.ts'),
@@ -29,7 +30,7 @@ const others: typeof speed = {
 };
 
 /** A manager needs minutes to show its costs. */
-const notQuick = new Set(['growth', 'links', 'manager', 'listener']);
+const notQuick = new Set(['growth', 'provision', 'links', 'manager', 'listener']);
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
