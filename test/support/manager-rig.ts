@@ -42,7 +42,7 @@ import { tokenClient, tokenUse } from './token-client.ts';
 import { webhookTools } from './webhook-tools.ts';
 
 /** Less than a test's own timeout, so that the failure shows the states. */
-const longestMs = 50_000;
+const longestMs = 180_000;
 
 export { failed, printed } from './rig-programs.ts';
 

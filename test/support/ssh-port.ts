@@ -13,7 +13,8 @@ export async function freePort(): Promise<number> {
 
 /** Resolves when an SSH server has sent its identification there. */
 export async function sshAnswers(port: number, host: string): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt += 1) {
+  // A limit for what hangs: three minutes and more.
+  for (let attempt = 0; attempt < 7200; attempt += 1) {
     const banner = await new Promise<string>((resolve) => {
       const socket = connect({ port, host });
       socket.once('data', (data) => {

@@ -85,10 +85,13 @@ fault(
     await rig.start();
     await rig.until('idle');
     // The manager may write a new file in between.
-    await vi.waitFor(() => {
-      rmSync(at('status.json'), { force: true });
-      mkdirSync(join(at('status.json'), 'in the way'), { recursive: true });
-    });
+    await vi.waitFor(
+      () => {
+        rmSync(at('status.json'), { force: true });
+        mkdirSync(join(at('status.json'), 'in the way'), { recursive: true });
+      },
+      { timeout: 180_000 },
+    );
     rig.beginJob('box-0', 'train');
     await rig.until('busy', ['0']);
     rig.endJob('box-0', 'train');

@@ -199,7 +199,7 @@ test('--fix shows the ladder and the plan, and asks: a no changes nothing', asyn
     stdin: Object.assign(stdin, { isTTY: true }),
     heard: (text) => void (heard += text),
   });
-  await expect.poll(() => heard, { timeout: 20_000 }).toContain('Apply these changes to');
+  await expect.poll(() => heard).toContain('Apply these changes to');
   const before = scripts.length;
   stdin.write('n\r');
   const { stdout, exitCode } = await done;

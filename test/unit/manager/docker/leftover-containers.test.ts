@@ -112,7 +112,7 @@ test('a probe uses the next image if no container starts on the first', async ()
 });
 
 describe('a probe whose nvidia-smi hangs in the kernel', () => {
-  const probe = () =>
+  const probe = (deadlineMs = 50) =>
     probeHost(createEngine({ socketPath: rig.docker.socketPath }), {
       name: probeName('box', 'mine'),
       host: 'box',
@@ -120,7 +120,7 @@ describe('a probe whose nvidia-smi hangs in the kernel', () => {
       cdiSpec: false,
       hostSide,
       expected: { pci: ['0000:83:00.0'] },
-      deadlineMs: 50,
+      deadlineMs,
     });
   beforeEach(() => {
     rig.docker.fail(/^DELETE \/containers/, 500, 'could not kill container', 100);
@@ -139,9 +139,9 @@ describe('a probe whose nvidia-smi hangs in the kernel', () => {
 
   test('that has exited and cannot be removed is an error of the engine', async () => {
     rig.docker.onStart = ({ id }) => setImmediate(() => rig.docker.end(id, 0));
-    const { findings } = await probe();
+    const { findings } = await probe(180_000);
     expect(findings).toMatchObject([{ code: 'engine.failed' }]);
-    expect((await probe()).findings).toMatchObject([{ code: 'engine.failed' }]);
+    expect((await probe(180_000)).findings).toMatchObject([{ code: 'engine.failed' }]);
   });
 });
 

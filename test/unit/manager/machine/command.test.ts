@@ -1,21 +1,40 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { followCommand, runCommand } from '../../../../src/manager/machine/command.ts';
 import { followNew } from '../../../../src/manager/gpus/observe.ts';
 
 test('a command returns its exit code and both streams', async () => {
-  const { code, output, timedOut } = await runCommand('sh', ['-c', 'echo out; echo err >&2; exit 7'], 5000);
+  const { code, output, timedOut } = await runCommand(
+    'sh',
+    ['-c', 'echo out; echo err >&2; exit 7'],
+    180_000,
+  );
   expect({ code, timedOut }).toEqual({ code: 7, timedOut: false });
   expect(output.split('\n').sort()).toEqual(['', 'err', 'out']);
 });
 
 test('a timeout kills a script and its children', async () => {
-  const result = await runCommand('sh', ['-c', 'echo begun; sleep 60; echo never'], 200);
+  const folder = mkdtempSync(join(tmpdir(), 'command-'));
+  const begun = join(folder, 'begun');
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+    rmSync(folder, { recursive: true });
+  });
+  const ended = runCommand('sh', ['-c', 'echo begun; : >"$0"; sleep 600; echo never', begun], 60_000);
+  await expect.poll(() => existsSync(begun)).toBe(true);
+  // What it has printed before is read in a turn of the event loop.
+  for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  vi.advanceTimersByTime(60_000);
+  const result = await ended;
   expect(result).toMatchObject({ code: -1, timedOut: true, output: 'begun\n' });
   await expect.poll(() => result.stillRunning()).toBe(false);
 });
 
 test('a missing program is reported', async () => {
-  const { code, output } = await runCommand('/nowhere/nvidia-smi', [], 5000);
+  const { code, output } = await runCommand('/nowhere/nvidia-smi', [], 180_000);
   expect({ code, output }).toEqual({ code: -1, output: expect.stringContaining('ENOENT') });
 });
 

@@ -112,18 +112,23 @@ test('a refusal is shown cleaned and cut, and not read to its end', async () => 
 });
 
 describe('a slow receiver', () => {
-  test.each<[string, RequestListener]>([
-    ['never answers', () => undefined],
-    ['never ends its answer', (_, response) => void response.writeHead(500).write('wait')],
+  test.each<[string, (end: () => void) => RequestListener]>([
+    ['never answers', (end) => () => end()],
+    ['never ends its answer', () => (_, response) => void response.writeHead(500).write('wait')],
   ])('that %s: the call ends at the deadline', async (_, answer) => {
     const deadlines: number[] = [];
+    const late = new AbortController();
     const timeout = vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
       deadlines.push(ms);
-      const late = new AbortController();
-      setTimeout(() => late.abort(new DOMException('late', 'TimeoutError')), 50);
       return late.signal;
     });
-    const answered = await send(await receiver(answer));
+    const end = () => late.abort(new DOMException('late', 'TimeoutError'));
+    const untilBegun: typeof plain = async (...call) => {
+      const begun = await plain(...call);
+      end();
+      return begun;
+    };
+    const answered = await post(untilBegun, await receiver(answer(end)), '{"text":"x"}', how);
     timeout.mockRestore();
     expect(deadlines).toContain(10_000);
     expect(answered.kind).toBe('later');

@@ -51,7 +51,7 @@ test('an agent that was waiting goes on waiting, and takes the next job', async 
   });
   const exited = once(listener, 'exit');
   const control = fakeControl(first.origin);
-  const timeoutMs = 50_000;
+  const timeoutMs = 180_000;
   await control.until((_, { pools }) => pools.some(({ agents }) => agents[0]?.status === 'online'), {
     timeoutMs,
   });

@@ -10,7 +10,8 @@ test('a canceled job gets SIGINT, then SIGTERM, then SIGKILL', async () => {
   const agent = await agents.install('stubborn', versions[5]);
   const listener = startListener(agent.folder);
   await agents.online(agent.name);
-  const script = `trap 'echo INT' INT; trap 'echo TERM' TERM; echo up\nwhile :; do sleep 0.01; done`;
+  // A trap runs at once while the shell waits.
+  const script = `trap 'echo INT' INT; trap 'echo TERM' TERM; sleep 600 & echo up\nwhile :; do wait; done`;
   const [job] = await fake.control.queue({
     pool: 'gpu',
     demands: [`Agent.Name -equals ${agent.name}`],

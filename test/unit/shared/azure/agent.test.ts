@@ -52,7 +52,7 @@ test('one job, then exit 0, and the server knows the agent and machine', async (
 
 test('an agent with a job is not deleted', async () => {
   const { folder, poolId, agentId, name } = await agents.install('busy-0', version);
-  const [job] = await fake.control.queue({ pool: 'gpu', demands: ['git'], seconds: 5 });
+  const [job] = await fake.control.queue({ pool: 'gpu', demands: ['git'], seconds: 600 });
   const run = startListener(folder);
   await fake.control.until((jobs) => jobs.some(({ id, state }) => id === job?.id && state === 'running'), {
     timeoutMs,
@@ -93,7 +93,7 @@ test("a killed listener's session expires, and the next listener connects", asyn
 
 test('the server abandons a job whose agent disappears', async () => {
   const { folder } = await agents.install('gone-0', version);
-  const [job] = await fake.control.queue({ pool: 'gpu', demands: ['git'], seconds: 5 });
+  const [job] = await fake.control.queue({ pool: 'gpu', demands: ['git'], seconds: 600 });
   const isNow = (wanted: string) => (jobs: readonly { readonly id: number; readonly state: string }[]) =>
     jobs.some(({ id, state }) => id === job?.id && state === wanted);
   const run = startListener(folder, { detached: true });

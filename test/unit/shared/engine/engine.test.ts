@@ -104,7 +104,7 @@ describe('containers', () => {
       docker.say(id, 'GPU 0');
       setImmediate(() => docker.end(id, 7));
     };
-    expect(await engine.run('a-probe', { Image: 'x', Labels: labels }, 5000)).toEqual({
+    expect(await engine.run('a-probe', { Image: 'x', Labels: labels }, 180_000)).toEqual({
       code: 7,
       output: 'GPU 0\n',
       timedOut: false,
@@ -118,7 +118,7 @@ describe('containers', () => {
       for (let line = 0; line < 50_001; line += 1) docker.say(id, String(line));
       setImmediate(() => docker.end(id, 0));
     };
-    const { output, isCut } = await engine.run('a-probe', { Image: 'x' }, 5000);
+    const { output, isCut } = await engine.run('a-probe', { Image: 'x' }, 180_000);
     expect(isCut).toBe(true);
     expect(output).toMatch(/^1\n[^]*\n50000\n$/);
   });
