@@ -58,8 +58,10 @@ export default defineConfig({
           include: ['test/package/*.test.ts'],
           pool: 'forks',
           globalSetup: ['test/support/temporary-folder.ts'],
-          testTimeout: 300_000,
-          hookTimeout: 600_000,
+          // Limits for what hangs, too.
+          testTimeout: 1_800_000,
+          hookTimeout: 900_000,
+          expect: { poll: { timeout: 300_000, interval: 20 } },
         },
       },
       { test: { name: 'lab-core', include: ['test/lab/*.test.ts'], ...lab } },

@@ -22,7 +22,7 @@ const token = 'good-token';
 
 /** Scripted hosts behind SSH servers of this process, with their agents in a practice server, and an inventory. */
 export class ScriptedFleet {
-  /** Has the inventory. */
+  /** Has the inventory, and all files of the commands that run on it. */
   readonly folder: string;
   readonly inventory: string;
   readonly hosts: readonly ScriptedHost[];
@@ -48,6 +48,7 @@ export class ScriptedFleet {
 
   static async start(count: number): Promise<ScriptedFleet> {
     const folder = mkdtempSync(join(tmpdir(), 'azp-scripted-'));
+    mkdirSync(join(folder, 'tmp'));
     writeFileSync(join(folder, 'token'), `${token}\n`, { mode: 0o600 });
     // No host wants the Node runtime: compressing it takes half a minute.
     const { file = '' } = runtimeArtifact(join(folder, 'azp-fleet'), 'x86_64', false) ?? {};
@@ -72,8 +73,19 @@ export class ScriptedFleet {
   }
 
   /** The environment of a command. */
-  get env(): Readonly<Record<string, string>> {
-    return { LOGIN: 'a-login-password', XDG_STATE_HOME: this.folder, XDG_CACHE_HOME: this.folder };
+  get env(): Readonly<Record<'LOGIN' | 'TMPDIR' | 'XDG_STATE_HOME' | 'XDG_CACHE_HOME', string>> {
+    const { folder } = this;
+    return {
+      LOGIN: 'a-login-password',
+      TMPDIR: join(folder, 'tmp'),
+      XDG_STATE_HOME: folder,
+      XDG_CACHE_HOME: folder,
+    };
+  }
+
+  /** The number of open connections to all hosts. */
+  get connections(): number {
+    return this.#servers.reduce((sum, { connections }) => sum + connections, 0);
   }
 
   host(name: string): ScriptedHost {
@@ -90,8 +102,7 @@ export class ScriptedFleet {
   }
 
   async close(): Promise<void> {
-    await this.#azure.close();
-    for (const server of this.#servers) void server.leave();
+    await Promise.all([this.#azure.close(), ...this.#servers.map((server) => server.leave())]);
     rmSync(this.folder, { recursive: true, force: true });
   }
 

@@ -13,8 +13,11 @@ export interface Effect {
   readonly what: string;
 }
 
-/** Whether the client is cut off before an effect, or after it and before the answer. */
-export type Cut = 'before' | 'after' | undefined;
+/**
+ * When the client is cut off: before an effect, or after it and before the answer. `during`: a change goes on without its client
+ * until a later run follows it; another effect is complete.
+ */
+export type Cut = 'before' | 'during' | 'after' | undefined;
 
 /** The owner id of all agents of the fleet. */
 export const owner = 'scripted';
@@ -22,6 +25,14 @@ export const owner = 'scripted';
 interface File {
   readonly sha256: string;
   readonly text: string;
+}
+
+/** A change as the host keeps it. */
+interface StartedChange {
+  readonly id: string;
+  readonly title: string;
+  readonly owner: string;
+  readonly script: string;
 }
 
 /** Larger files, the manager's program and its Node, count as sent by an earlier run. */
@@ -46,6 +57,8 @@ export class ScriptedHost implements Behind {
   #current: string | undefined;
   #started: { readonly configHash: string; readonly program: string; readonly unit: string } | undefined;
   #holder: Running | undefined;
+  /** Goes on without its client. */
+  #change: StartedChange | undefined;
 
   constructor(name: string, index: number, pool: string) {
     this.name = name;
@@ -64,30 +77,42 @@ export class ScriptedHost implements Behind {
     return { files, daemonJson: this.daemonJson, current: this.#current, started: this.#started, drains };
   }
 
+  /** Its disk is empty again. */
+  reinstall(): void {
+    this.#files.clear();
+    [this.daemonJson, this.#current, this.#started] = [undefined, undefined, undefined];
+    this.drains = [];
+  }
+
   run(script: Running): void {
     const { text } = script;
     if (text.includes("printf 'frames %s")) {
       script.out(framesSaid(text, this.#facts()).stdout);
       return script.end();
     }
-    // The changes of earlier runs: none goes on without its client.
     if (text.startsWith(`for folder in ${HostPaths.changes}/`)) {
-      script.out('\nend\n');
+      script.out(`${this.#changesFacts()}\nend\n`);
       return script.end();
     }
     const [, path = '', digest = ''] = /^p=(\S+) h=([0-9a-f]{64}) t=/m.exec(text) ?? [];
     if (path !== '') return this.#receive(script, path, digest);
     if (/^d=\/run\/azp-fleet s=\S+ mine=/m.test(text)) return this.#lock(script);
     const [, change = ''] = /^d=\/var\/lib\/azp-fleet\/changes\/(\S+) u=/m.exec(text) ?? [];
-    if (change !== '') return this.#change(script, change);
+    if (change !== '') return this.#runChange(script, change);
     const [, run] = / undrain --run (\S+) /.exec(text) ?? [];
     if (run !== undefined) return this.#effect(script, 'script', () => this.#undrain(run));
     // Folders, which the model has none of.
     if (/^set -eu\numask 022(?:; |\n)mkdir -p /.test(text))
       return this.#effect(script, 'script', () => undefined);
-    this.unknown.push(text);
+    this.#refuse(text);
     script.err('the model does not know this script\n');
     script.end(1);
+  }
+
+  /** Fails the test that reads `unknown`. */
+  #refuse(what: string): 1 {
+    this.unknown.push(what);
+    return 1;
   }
 
   ask({ line, body }: { readonly line: string; readonly body: string }): string | undefined {
@@ -98,8 +123,8 @@ export class ScriptedHost implements Behind {
       if (cut === 'before') return undefined;
       if (what === 'drain') this.#drain(order);
       else this.#undrain(order.run);
-      if (cut === 'after') return undefined;
-    }
+      if (cut !== undefined) return undefined;
+    } else if (line !== 'GET /v1/status') this.#refuse(line);
     return JSON.stringify(this.#status());
   }
 
@@ -153,34 +178,43 @@ export class ScriptedHost implements Behind {
     this.#effect(script, 'lock', take, () => script.out('locked\n'));
   }
 
-  #change(script: Running, id: string): void {
-    if (!script.text.includes('systemd-run')) {
+  #runChange(script: Running, id: string): void {
+    const { text } = script;
+    const left = this.#change;
+    if (left?.id === id) {
+      this.#change = undefined;
+      const code = this.#carryOut(left);
+      return endOfChange(script, `following 0123 ${left.owner}`, code);
+    }
+    if (!text.includes('systemd-run')) {
       script.err('none\n');
       return script.end();
     }
-    let code = 0;
-    const apply = (): void => {
-      if (this.fails !== undefined && id.startsWith(this.fails)) code = 1;
-      else if (id.startsWith('docker-configure-')) this.#configure(script.text);
-      else if (id.startsWith('manager-start-')) this.#activate(script.text);
-      else {
-        this.unknown.push(script.text);
-        code = 1;
-      }
-    };
-    this.#effect(script, `change ${id}`, apply, () => {
-      script.err('started 0123\n');
-      if (code !== 0) script.out('the disk is full\n');
-      script.err(`end ${code}\n`);
-      script.end();
-    });
+    const cut = this.onEffect({ host: this.name, what: `change ${id}` });
+    if (cut === 'before') return;
+    const change = { id, title: fileIn(text, 'title'), owner: fileIn(text, 'owner'), script: text };
+    if (cut === 'during') this.#change = change;
+    else {
+      const code = this.#carryOut(change);
+      if (cut === undefined) endOfChange(script, 'started 0123', code);
+    }
   }
 
-  #configure(text: string): void {
-    this.daemonJson = `${/\{\n {4}"[^]*?\n\}\n/.exec(text)?.[0]}`;
+  /** Returns the exit code. */
+  #carryOut({ id, script }: StartedChange): number {
+    if (this.fails !== undefined && id.startsWith(this.fails)) return 1;
+    if (id.startsWith('docker-configure-')) return this.#configure(script);
+    return id.startsWith('manager-start-') ? this.#activate(script) : this.#refuse(script);
   }
 
-  #activate(text: string): void {
+  #configure(text: string): number {
+    const [found] = /\{\n {4}"[^]*?\n\}\n/.exec(text) ?? [];
+    if (found === undefined) return this.#refuse(text);
+    this.daemonJson = found;
+    return 0;
+  }
+
+  #activate(text: string): number {
     const file = (path: string) => this.#files.get(path);
     const next = file(`${HostPaths.token}.next`);
     if (next !== undefined) this.#files.set(HostPaths.token, next);
@@ -191,6 +225,7 @@ export class ScriptedHost implements Behind {
       program: this.#current,
       unit: new RegExp(`${unitMarkVariable}=(\\S+)`).exec(file(HostPaths.unit)?.text ?? '')?.[1] ?? '',
     };
+    return 0;
   }
 
   #status(): ManagerStatus {
@@ -250,10 +285,17 @@ export class ScriptedHost implements Behind {
       'packages-dnf': 'docker 0 25.0.8 1.amzn2023 x86_64\nca-certificates 0 2025.2.76 1.amzn2023 noarch\n',
       disk: 'path /\nFilesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 900000000 400000000 500000000 45% /\n',
       files: [...digests, ...lines].join(''),
+      changes: this.#changesFacts(),
       'daemon-json': this.daemonJson === undefined ? '' : `present\n${this.daemonJson}`,
       manager: this.#managerFacts(),
       'manager-status': this.#started === undefined ? '' : `present\n${JSON.stringify(this.#status())}`,
     };
+  }
+
+  #changesFacts(): string {
+    if (this.#change === undefined) return '';
+    const { id, title, owner } = this.#change;
+    return `state ${id} running\ntitle ${title}\nowner ${owner}\n`;
   }
 
   #managerFacts(): string {
@@ -272,4 +314,17 @@ export class ScriptedHost implements Behind {
       '',
     ].join('\n');
   }
+}
+
+/** Returns what the script of a change writes into a file of one line. */
+function fileIn(script: string, name: string): string {
+  const [, text = ''] = new RegExp(`printf '%s\\\\n' (.+) >"\\$d/${name}"`).exec(script) ?? [];
+  return text.replaceAll("'", '');
+}
+
+function endOfChange(script: Running, how: string, code: number): void {
+  script.err(`${how}\n`);
+  if (code !== 0) script.out('the disk is full\n');
+  script.err(`end ${code}\n`);
+  script.end();
 }

@@ -26,11 +26,14 @@ export class ScriptedServer {
   readonly address: string;
   readonly #server: ssh2.Server;
   readonly #manager: HttpServer;
+  readonly #clients = new Set<ssh2.Connection>();
 
   constructor(address: string, hostKey: string, behind: Behind) {
     this.address = address;
     this.#manager = managerOf(behind);
     this.#server = new ssh2.Server({ hostKeys: [hostKey] }, (client) => {
+      this.#clients.add(client);
+      client.once('close', () => this.#clients.delete(client));
       client.on('error', () => undefined);
       client.on('authentication', (login) =>
         login.method === 'password' ? login.accept() : login.reject(['password']),
@@ -56,9 +59,16 @@ export class ScriptedServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Takes no more connections. */
+  /** The number of clients that are connected. */
+  get connections(): number {
+    return this.#clients.size;
+  }
+
+  /** Ends its connections, and takes no more. */
   async leave(): Promise<void> {
-    await new Promise<void>((resolve) => void this.#server.close(() => resolve()));
+    const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()));
+    for (const client of this.#clients) client.end();
+    await closed;
   }
 }
 
