@@ -1,6 +1,5 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { loadavg } from 'node:os';
 import { join } from 'node:path';
 
 import { azpFleet, cpus, type Extent, type Taken, timedNode, walls } from './measure.ts';
@@ -9,8 +8,6 @@ import type { Place } from './scripted-hosts.ts';
 import { spread } from './statistics.ts';
 
 const hosts = 300;
-/** Busy processors at which a figure is marked: others ran beside it. */
-const busy = 1;
 
 /**
  * `npm run bench -- provision`: the shipped CLI makes 300 hosts that are models behind real SSH servers in a process beside it: a new
@@ -18,7 +15,6 @@ const busy = 1;
  */
 export async function run(_args: readonly string[], { rounds = 1 }: Extent): Promise<void> {
   const taken = { new: [] as Taken[], waves: [] as Taken[], nothing: [] as Taken[] };
-  const [load = 0] = loadavg();
   for (let round = 0; round < rounds; round += 1) {
     const child = fork(join(import.meta.dirname, 'scripted-hosts.ts'), [String(hosts)]);
     try {
@@ -33,7 +29,7 @@ export async function run(_args: readonly string[], { rounds = 1 }: Extent): Pro
       await once(child, 'exit');
     }
   }
-  record(taken, load);
+  record(taken);
 }
 
 async function provision({ folder, inventory, env }: Place): Promise<Taken> {
@@ -44,7 +40,7 @@ async function provision({ folder, inventory, env }: Place): Promise<Taken> {
   return taken;
 }
 
-function record(taken: Readonly<Record<'new' | 'waves' | 'nothing', readonly Taken[]>>, load: number): void {
+function record(taken: Readonly<Record<'new' | 'waves' | 'nothing', readonly Taken[]>>): void {
   const peaks = (of: readonly Taken[]) => of.flatMap(({ usage }) => usage?.peakMB ?? []);
   const titles = {
     new: 'a new fleet: the manager on each host',
@@ -56,10 +52,9 @@ function record(taken: Readonly<Record<'new' | 'waves' | 'nothing', readonly Tak
     const middle = (values: readonly number[], digits: number) => spread(values).median.toFixed(digits);
     return [titles[name], middle(walls(of), 2), middle(cpus(of), 2), middle(peaks(of), 0)];
   });
-  const loaded = load > busy ? `; the machine was busy with other work: load ${load.toFixed(0)}` : '';
   recordResults(
     'provision',
-    `${hosts} scripted hosts: SSH servers in one process, whose answers follow what was changed${loaded}`,
+    `${hosts} scripted hosts: SSH servers in one process, whose answers follow what was changed`,
     table(['`provision`', 'wall s', 'client CPU s', 'peak MB'], lines),
     {
       rows: {
