@@ -83,7 +83,7 @@ test('the chart has a bar for each measured ratio, and the page shows it only th
 test('every row of the file has a title, a unit and a direction; a floor is there only where a goal is missed', () => {
   for (const [id, row] of Object.entries(readFloors().rows)) {
     expect(id).toMatch(
-      /^(?:start|ssh|growth|status-screen|hosts|links|manager|listener|whole)\.[a-z0-9-]+$/i,
+      /^(?:start|ssh|growth|provision|status-screen|hosts|links|manager|listener|whole)\.[a-z0-9-]+$/i,
     );
     expect(['more', 'less']).toContain(row.better);
     const { floor, goal } = row;
