@@ -9,6 +9,7 @@ import { type Caller, challenges, identify } from './http/access.ts';
 import { askedHost, askedUrl, belowOrganization, ownUrl } from './http/address.ts';
 import { badRequest, parameter } from './http/arguments.ts';
 import { principalToken } from './http/entra.ts';
+import { asksMachine, machineToken } from './http/machine-identity.ts';
 import {
   type FakeCall,
   type Reply,
@@ -79,6 +80,13 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
     const reply = principalToken(fake, text, `${origin}${url.pathname}`);
     log(fake, request, url, { caller: 'anonymous', status: reply.status });
     await write(response, reply, origin);
+    return;
+  }
+  if (asksMachine(fake, url)) {
+    const reply = machineToken(fake, request, url.searchParams);
+    log(fake, request, url, { caller: 'anonymous', status: reply?.status ?? 0 });
+    if (reply === undefined) request.socket.destroy();
+    else await write(response, reply);
     return;
   }
   const caller = identify(fake, request.headers);

@@ -53,6 +53,7 @@ export async function startFake(options: FakeOptions): Promise<RunningFake> {
     tokenState: 'valid',
     bearers: new Map(),
     applications: [],
+    machine: {},
     usedAssertions: new Set(),
     denied: new Set(),
     pipelines: new Map(),

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { createAzureClient } from '../shared/azure/create-client.ts';
 import { patCredential, servicePrincipalCredential } from '../shared/azure/http/credential.ts';
+import { managedIdentityCredential } from '../shared/azure/http/managed-identity.ts';
 import {
   createFetch,
   createTryConnect,
@@ -28,7 +29,7 @@ import { failureOutput, journalLogger, handleStrayErrors } from './start/reporti
 import { runDaemon } from './daemon.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { ownContainers } from './docker/own-containers.ts';
-import { readText } from './machine/files.ts';
+import { readText, readTrusted } from './machine/files.ts';
 import { lockMachine } from './machine/machine-lock.ts';
 import { containerdRoot, diskSpace } from './machine/disk.ts';
 import { readProcess, type ReadProcess } from './machine/process.ts';
@@ -238,15 +239,22 @@ function azureClient(
     credential: token.follow(
       credential.kind === 'pat'
         ? patCredential(token.read, token.accepted)
-        : servicePrincipalCredential({
-            ...credential,
-            secret: token.read,
-            onAccepted: token.accepted,
-            fetch,
-            clock: tools.clock,
-            onPause: (ms) =>
-              tools.log.log('info', 'waiting before the next request to Microsoft Entra ID', { ms }),
-          }),
+        : credential.kind === 'managed-identity'
+          ? managedIdentityCredential({
+              ...credential,
+              readTrusted,
+              fetch: createFetch({ noProxy: [] }),
+              clock: tools.clock,
+            })
+          : servicePrincipalCredential({
+              ...credential,
+              secret: token.read,
+              onAccepted: token.accepted,
+              fetch,
+              clock: tools.clock,
+              onPause: (ms) =>
+                tools.log.log('info', 'waiting before the next request to Microsoft Entra ID', { ms }),
+            }),
     ),
     ...tools,
     fetch,

@@ -1,7 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../../src/shared/base/clock.ts';
 import type { BeginBuild, FakeJob, FakeOverview, MakeAgents, NewPipeline, QueueJobs } from './types.ts';
-import type { FakeApplication, Fault, LoggedRequest, Permission, TokenState } from '../world/fake.ts';
+import type {
+  FakeApplication,
+  FakeMachine,
+  Fault,
+  LoggedRequest,
+  Permission,
+  TokenState,
+} from '../world/fake.ts';
 
 export type { FakeJob, Fault };
 
@@ -18,6 +25,8 @@ export interface FakeControl {
   setToken(state: TokenState): Promise<void>;
   /** The applications of Microsoft Entra ID that may log in with an assertion. */
   setApplications(applications: readonly FakeApplication[]): Promise<void>;
+  /** Makes the server an Azure VM's metadata service, or Azure Arc's agent; `{}`: neither. */
+  setMachine(machine: Pick<FakeMachine, 'vm' | 'arc'>): Promise<void>;
   /** Refuses these projects with 403; an empty list permits all again. */
   deny(permissions: readonly Permission[]): Promise<void>;
   /** Reads show writes this many milliseconds later. */
@@ -78,6 +87,7 @@ export function fakeControl(origin: string): FakeControl {
     clearFaults: () => send('DELETE', '/faults'),
     setToken: (state) => send('PUT', '/token', { state }),
     setApplications: (applications) => send('PUT', '/applications', { applications }),
+    setMachine: (machine) => send('PUT', '/machine', machine),
     deny: (permissions) => send('PUT', '/denied', { permissions }),
     settle: (ms) => send('PUT', '/settle', { ms }),
     begin: async (build) => (await send<{ readonly id: number }>('POST', '/builds', build)).id,

@@ -4,7 +4,7 @@ import { type Fake, type FakeApplication, rule } from '../world/fake.ts';
 import { type Reply, ok } from './reply.ts';
 
 /** The resource of Azure DevOps. */
-const resource = '499b84ac-1321-427f-aa17-267ca6975798';
+export const resource = '499b84ac-1321-427f-aa17-267ca6975798';
 const longestS = 10 * 60;
 const skewS = 5 * 60;
 
@@ -13,16 +13,18 @@ const refused = (error: string, description: string): Reply => ({
   json: { error, error_description: `${description}\r\nTrace ID: none` },
 });
 
-/** Returns the answer with a new token, which the organization accepts. */
-function issued(fake: Fake): Reply {
+/** Returns a new token, which the organization accepts. */
+export function issuedToken(fake: Fake) {
   const token = randomUUID();
   fake.bearers.set(token, fake.now() + rule(fake, 'accessToken'));
-  return ok({
+  return {
     access_token: token,
     token_type: 'Bearer',
     expires_in: Math.ceil(rule(fake, 'accessToken') / 1000),
-  });
+  };
 }
+
+const issued = (fake: Fake): Reply => ok(issuedToken(fake));
 
 /**
  * Imitates the token endpoint of Microsoft Entra ID. Accepts any client id with one of the accepted tokens as its secret, and the

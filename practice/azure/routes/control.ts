@@ -114,6 +114,10 @@ export const bodies = {
       }),
     ),
   }),
+  machine: z.strictObject({
+    vm: z.strictObject({ clientId: text.exactOptional() }).exactOptional(),
+    arc: z.strictObject({ keys: text }).exactOptional(),
+  }),
   pipeline: z.strictObject({ id: some, title: z.string(), project: z.string(), pool: z.string() }),
   filters: z.strictObject({
     demands: z.boolean().exactOptional(),
@@ -441,6 +445,15 @@ export const controlRoutes: readonly Route[] = [
     /^\/_fake\/applications$/u,
     withBody(bodies.applications, ({ fake }, { applications }) => {
       fake.applications = applications;
+      return empty;
+    }),
+  ],
+  [
+    'PUT',
+    /^\/_fake\/machine$/u,
+    withBody(bodies.machine, ({ fake }, machine) => {
+      if (machine.vm && machine.arc) return bad('vm and arc: a machine is one of them');
+      fake.machine = machine;
       return empty;
     }),
   ],

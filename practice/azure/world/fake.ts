@@ -55,6 +55,16 @@ export interface FakeApplication {
   };
 }
 
+/** The machine whose identity this server gives out: an Azure VM, or one that Azure Arc connects; empty: none. */
+export interface FakeMachine {
+  /** `clientId`: of a user-assigned identity beside the machine's own. */
+  readonly vm?: { readonly clientId?: string };
+  /** `keys`: the folder in which Azure Arc's agent writes its keys. */
+  readonly arc?: { readonly keys: string };
+  /** Azure Arc's last key, until it is used. */
+  readonly challenge?: { readonly file: string; readonly key: string } | undefined;
+}
+
 /** The parts of the running server, passed to each route. */
 export interface Fake {
   readonly state: State;
@@ -71,6 +81,7 @@ export interface Fake {
   /** Bearer tokens given to service principals: value → end. */
   readonly bearers: Map<string, number>;
   applications: readonly FakeApplication[];
+  machine: FakeMachine;
   /** Ids of the assertions that got a token. */
   readonly usedAssertions: Set<string>;
   readonly denied: Set<Permission>;

@@ -7,7 +7,14 @@ import type { InventoryFile } from './schema/file.ts';
 export function checkIdentity(file: InventoryFile, hosts: readonly HostSpec[]): Finding[] {
   const way = wayOf(file);
   if (way === undefined) return [];
-  return [...checkServer(file, way), ...hosts.flatMap((host) => checkRegistration(host, way))];
+  const { managedIdentity } = file;
+  return [
+    ...checkServer(file, way),
+    ...hosts.flatMap((host) => [
+      ...checkRegistration(host, way),
+      ...(managedIdentity ? checkWhoMayAsk(host, managedIdentity.arc === true) : []),
+    ]),
+  ];
 }
 
 interface Way {
@@ -19,11 +26,14 @@ interface Way {
 /** Returns the key of a login that needs Microsoft Entra ID and only gives tokens; undefined: another login. */
 function wayOf(file: InventoryFile): Way | undefined {
   const path = ['servicePrincipal', 'certificate'];
-  return file.servicePrincipal?.certificate === undefined ? ownIdentity(file) : { path, key: path.join('.') };
+  const own = ownIdentity(file);
+  if (own !== undefined || file.servicePrincipal?.certificate === undefined) return own;
+  return { path, key: path.join('.') };
 }
 
 /** Returns the key by which the managers log in without a stored secret. */
-export function ownIdentity({ servicePrincipal }: InventoryFile): Way | undefined {
+export function ownIdentity({ servicePrincipal, managedIdentity }: InventoryFile): Way | undefined {
+  if (managedIdentity) return { path: ['managedIdentity'], key: 'managedIdentity' };
   const path = ['servicePrincipal', 'federation'];
   return servicePrincipal?.federation === undefined ? undefined : { path, key: path.join('.') };
 }
@@ -57,4 +67,33 @@ function checkRegistration({ name, registration }: HostSpec, { key }: Way): Find
       next: 'use `registration: rest`, or a token or a client secret',
     },
   ];
+}
+
+/** Refuses what lets a job ask for the identity of its machine: there is no secret that it would need. */
+function checkWhoMayAsk({ name, fence, jobs, agents }: HostSpec, arc: boolean): Finding[] {
+  const slots = agents.kind === 'slots' ? agents.slots : [];
+  const index = slots.findIndex(({ mode }) => mode === 'host');
+  const found: readonly (readonly [isSo: boolean, path: readonly (string | number)[], what: string])[] = [
+    [jobs.docker, ['jobs', 'docker'], 'jobs.docker'],
+    [jobs.sudo, ['jobs', 'sudo'], 'jobs.sudo'],
+    [fence !== 'required', ['network'], 'network: best-effort'],
+    [
+      arc && index >= 0,
+      ['agents', index, 'mode'],
+      "mode: host, whose jobs reach the port of Azure Arc's agent",
+    ],
+  ];
+  return found.flatMap(([isSo, path, what]): Finding[] =>
+    isSo
+      ? [
+          {
+            code: 'inventory.identity',
+            path: ['hosts', name, ...path],
+            host: name,
+            what: `{host} has ${what}: with managedIdentity its jobs could log in as the machine`,
+            next: 'remove it, or use another way to log in for these hosts',
+          },
+        ]
+      : [],
+  );
 }

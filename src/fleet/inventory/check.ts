@@ -80,6 +80,16 @@ const tokenCommand =
 
 function checkCredential(file: InventoryFile): Finding[] {
   const own = ownIdentity(file);
+  if (file.managedIdentity && file.servicePrincipal?.federation)
+    return [
+      {
+        code: 'inventory.credential',
+        path: ['managedIdentity'],
+        what: 'managedIdentity and servicePrincipal.federation are both set',
+        expected: 'one of them',
+        next: 'remove one of them',
+      },
+    ];
   const isOwnPrincipal = file.servicePrincipal?.federation !== undefined;
   if (file.token && file.servicePrincipal && !isOwnPrincipal)
     return [

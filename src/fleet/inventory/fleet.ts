@@ -32,15 +32,17 @@ export type CredentialSource =
     };
 
 /** How the managers log in where they store no secret; the CLI then has its own credential. */
-export type HostIdentity = {
-  readonly kind: 'service-principal';
-  readonly proof: 'federation';
-  readonly clientId: string;
-  readonly tenantId: string;
-  /** Absolute path on each host. */
-  readonly tokenFile: string;
-  readonly authority?: string;
-};
+export type HostIdentity =
+  | {
+      readonly kind: 'service-principal';
+      readonly proof: 'federation';
+      readonly clientId: string;
+      readonly tenantId: string;
+      /** Absolute path on each host. */
+      readonly tokenFile: string;
+      readonly authority?: string;
+    }
+  | { readonly kind: 'managed-identity'; readonly clientId?: string; readonly arc?: true };
 
 export interface DriverSpec {
   /** False (`driver: none` in the file, or `method: none`) leaves the driver alone. */

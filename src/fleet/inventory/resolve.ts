@@ -59,7 +59,7 @@ export function resolveHost(name: string, file: InventoryFile, folders: Folders)
     },
     datasets: resolveDatasets(vars.datasets),
     jobs: { sudo: vars.jobs?.sudo ?? false, docker: vars.jobs?.docker ?? false },
-    fence: vars.network ?? 'best-effort',
+    fence: vars.network ?? (file.managedIdentity ? 'required' : 'best-effort'),
     connectivityCheck: vars.connectivityCheck ?? 'on',
     registration: vars.registration ?? 'rest',
     ...defined({ webhook: resolveWebhook(vars.webhook, folders), idle: resolveIdle(vars.idle) }),
@@ -176,7 +176,11 @@ export function resolveCredential(file: InventoryFile, folders: Folders): Creden
 }
 
 /** Returns how the managers log in without a stored secret. */
-export function resolveIdentity({ servicePrincipal }: InventoryFile): HostIdentity | undefined {
+export function resolveIdentity({
+  servicePrincipal,
+  managedIdentity,
+}: InventoryFile): HostIdentity | undefined {
+  if (managedIdentity) return { kind: 'managed-identity', ...defined(managedIdentity) };
   const { federation, clientId, tenantId } = servicePrincipal ?? {};
   if (federation === undefined || clientId === undefined || tenantId === undefined) return undefined;
   const { tokenFile } = federation;

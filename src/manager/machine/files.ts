@@ -1,6 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
-import { access, link, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readFileSync, type Stats, statSync } from 'node:fs';
+import {
+  access,
+  constants,
+  link,
+  mkdir,
+  open,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { FleetError } from '../../shared/base/errors.ts';
 import { readerBounds } from '../../shared/base/reader-bounds.ts';
@@ -62,6 +73,32 @@ export async function readHead(path: string, most: number): Promise<Buffer> {
     if (bytes >= most) break;
   }
   return Buffer.concat(parts).subarray(0, most);
+}
+
+/** Reads the first `most` bytes of a regular file that no ordinary user can have put there. Follows no link; rejects any other file. */
+export async function readTrusted(path: string, most: number): Promise<Buffer> {
+  const folder = await stat(dirname(path));
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    const found = await file.stat();
+    const fault = found.isFile() ? placedByOthers(found, folder) : 'it is not a regular file';
+    if (fault !== undefined) throw new Error(fault);
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(most), 0, most, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Returns why an ordinary user may have put a file into its folder; undefined: only root, or the folder's owner or group can. Pure. */
+export function placedByOthers(
+  { uid, gid }: Pick<Stats, 'uid' | 'gid'>,
+  folder: Pick<Stats, 'uid' | 'gid' | 'mode'>,
+): string | undefined {
+  if ((folder.mode & 0o002) !== 0) return 'all users can write in its folder';
+  if (uid === 0 || uid === folder.uid || gid === folder.gid) return undefined;
+  return `it belongs to uid ${uid}, which is neither root nor the owner of its folder`;
 }
 
 /** Reads the last `most` bytes of a file as text. */

@@ -116,7 +116,7 @@ function configArguments({ config }: ConfigTools, order: LaunchOrder): string[] 
 
 function loginOf({ config }: ConfigTools): { readonly args: readonly string[]; readonly input: string } {
   const { credential } = config;
-  if (credential.kind === 'pat') return { args: ['--auth', 'pat'], input: 'TOKEN' };
+  if (credential.kind !== 'service-principal') return { args: ['--auth', 'pat'], input: 'TOKEN' };
   const ids = ['--clientid', credential.clientId, '--tenantid', credential.tenantId];
   return { args: ['--auth', 'sp', ...ids], input: 'CLIENTSECRET' };
 }

@@ -114,11 +114,28 @@ export function parseConfig(text: string, path: string): ManagerConfig {
   )
     throw broken(path, 'a slot with "mode": "host" has no image for "registration": "config"');
   const { credential } = config;
+  if (credential.kind === 'managed-identity') return withMachineIdentity(config, path);
   if (registration === 'config' && credential.kind === 'service-principal' && credential.proof !== undefined)
     throw broken(path, `"registration": "config" does not support "proof": "${credential.proof}"`);
   if (credential.kind === 'service-principal' && credential.proof === 'federation' && !credential.tokenFile)
     throw broken(path, '"credential.tokenFile" is missing');
   return config;
+}
+
+/** Returns the configuration where no job may reach the identity of the machine. The CLI has checked the same. */
+function withMachineIdentity(config: ManagerConfig, path: string): ManagerConfig {
+  const { credential, jobs, registration, agents } = config;
+  const isArc = credential.kind === 'managed-identity' && credential.arc === true;
+  const onHost = agents.kind === 'slots' && agents.slots.some(({ mode }) => mode === 'host');
+  const refused = [
+    jobs.docker ? '"jobs.docker"' : [],
+    jobs.sudo ? '"jobs.sudo"' : [],
+    registration === 'config' ? '"registration": "config"' : [],
+    isArc && onHost ? 'a slot with "mode": "host"' : [],
+  ].flat();
+  if (refused.length > 0)
+    throw broken(path, `"kind": "managed-identity" does not allow ${refused.join(', ')}`);
+  return { ...config, fence: 'required' };
 }
 
 function broken(path: string, why: string, cause?: unknown): FleetError {
@@ -227,6 +244,7 @@ export function secretFiles(
   { credential }: Pick<ManagerConfig, 'credential'>,
   stored: readonly string[],
 ): readonly string[] {
+  if (credential.kind === 'managed-identity') return [];
   const tokenFile = credential.kind === 'pat' ? undefined : credential.tokenFile;
   return tokenFile === undefined ? stored : [tokenFile];
 }

@@ -45,7 +45,7 @@ export const readerBounds = {
     beyond: 'the call fails with `azure.too-long`',
   },
   entraToken: {
-    source: 'answer of Microsoft Entra ID',
+    source: "answer of Microsoft Entra ID, of a VM's metadata service, or of Azure Arc's agent",
     bytes: MiB,
     values: 1000,
     beyond: 'the call fails with `azure.unreachable`',
@@ -56,6 +56,11 @@ export const readerBounds = {
     bytes: MiB,
     values: 10_000,
     beyond: 'the command fails with `azure.az-failed`',
+  },
+  arcKey: {
+    source: "key file of Azure Arc's agent",
+    bytes: 4 * KiB,
+    beyond: 'the login fails with `azure.auth`',
   },
   webhookRefusal: {
     source: 'refusal of the webhook',

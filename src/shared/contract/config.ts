@@ -21,6 +21,13 @@ export interface ManagerConfig {
         readonly proof?: 'certificate' | 'federation';
         /** With `federation`: file of the host whose assertion is read for each token. */
         readonly tokenFile?: string;
+      }
+    | {
+        /** The identity of the machine. */
+        readonly kind: 'managed-identity';
+        readonly clientId?: string;
+        /** Azure Arc's; undefined: an Azure VM's. */
+        readonly arc?: true;
       };
   readonly pool: string;
   readonly agents: Agents;
@@ -223,6 +230,11 @@ const keys = {
       authority: text.exactOptional(),
       proof: z.enum(['certificate', 'federation']).exactOptional(),
       tokenFile: text.exactOptional(),
+    }),
+    z.object({
+      kind: z.literal('managed-identity'),
+      clientId: text.exactOptional(),
+      arc: z.literal(true).exactOptional(),
     }),
   ]),
   pool: text,

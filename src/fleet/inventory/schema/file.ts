@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { hostEntry, hostVars } from './host.ts';
 import {
   httpUrl,
+  managedIdentity,
   name,
   rate,
   registryLogin,
@@ -98,6 +99,10 @@ export const inventoryFile = section('organization, token, hosts and so on, each
   servicePrincipal: servicePrincipal
     .optional()
     .meta({ description: 'A Microsoft Entra service principal instead of a token' }),
+  managedIdentity: managedIdentity.optional().meta({
+    description:
+      'The managers log in with the identity that Azure gives to their machine; `token` is then for this machine only',
+  }),
   projects: z
     .array(text, { error: 'a list of project names' })
     .optional()

@@ -346,7 +346,8 @@ const shared = {
     .optional()
     .meta({ description: 'What jobs may do' }),
   network: z.enum(['best-effort', 'required'], { error: 'best-effort or required' }).optional().meta({
-    description: 'Isolates jobs from cloud metadata and from each other; required: no job starts without it',
+    description:
+      'Isolates jobs from cloud metadata and from each other; required: no job starts without it; with managedIdentity always required',
   }),
   connectivityCheck: z.enum(['on', 'off'], { error: 'on or off' }).optional().meta({
     description:

@@ -248,6 +248,16 @@ export const servicePrincipal = section(principalExpected, {
   `an application with exactly one of ${proofs.join(', ')}`,
 );
 
+export const managedIdentity = section('the identity of the machines, e.g. {} or { clientId: … }', {
+  clientId: text.optional().meta({
+    description: "Client id of a user-assigned identity; default: the machine's own identity",
+  }),
+  arc: z
+    .literal(true, { error: 'true' })
+    .optional()
+    .meta({ description: 'The machines are connected by Azure Arc; default: they are Azure VMs' }),
+}).refine((value) => !(value.arc && value.clientId), 'no clientId with arc: Azure Arc has one identity');
+
 /** A login to a registry. */
 export const registryLogin = section(
   'a user and a secret, e.g. { user: ci, secret: { env: REGISTRY_PASSWORD } }',

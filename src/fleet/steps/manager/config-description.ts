@@ -345,6 +345,10 @@ function datasetText({ host, container, requireMount }: Dataset): string {
 
 function credentialText(credential: ManagerConfig['credential']): string {
   if (credential.kind === 'pat') return 'personal access token';
+  if (credential.kind === 'managed-identity') {
+    const by = credential.arc === true ? ' by Azure Arc' : '';
+    return `identity of the machine${credential.clientId === undefined ? '' : ` ${credential.clientId}`}${by}`;
+  }
   const { clientId, tenantId, authority, proof, tokenFile } = credential;
   const by =
     proof === undefined

@@ -67,6 +67,7 @@ function webhookConfig({ webhook }: Desired['host']): ManagerConfig['webhook'] {
 
 function credentialConfig(credential: Desired['credential']): ManagerConfig['credential'] {
   if (credential.kind === 'pat') return { kind: 'pat' };
+  if (credential.kind === 'managed-identity') return credential;
   const { kind, clientId, tenantId, authority, proof } = credential;
   const { tokenFile } = 'tokenFile' in credential ? credential : {};
   return { kind, clientId, tenantId, ...defined({ authority, proof, tokenFile }) };
@@ -74,6 +75,7 @@ function credentialConfig(credential: Desired['credential']): ManagerConfig['cre
 
 /** Returns whether the managers log in with a secret that is stored on their host. */
 export function storesSecret(credential: Desired['credential']): boolean {
+  if (credential.kind === 'managed-identity') return false;
   return credential.kind === 'pat' || credential.proof !== 'federation';
 }
 

@@ -74,7 +74,7 @@ interface Issued {
 }
 
 /** Returns a credential of short-lived tokens, cached until shortly before they expire. */
-function bearerCredential(
+export function bearerCredential(
   issue: (signal: AbortSignal) => Promise<Issued>,
   { clock, onAccepted }: { readonly clock: Clock; readonly onAccepted?: OnAccepted },
 ): Credential {
@@ -138,12 +138,13 @@ export interface EntraToken {
 }
 
 /** The Azure DevOps resource of Microsoft Entra ID. */
-const scope = '499b84ac-1321-427f-aa17-267ca6975798/.default';
+export const resource = '499b84ac-1321-427f-aa17-267ca6975798';
+const scope = `${resource}/.default`;
 const timeoutMs = 60_000;
 /** The longest time that a token is kept: longer than any of Microsoft's. */
 const longestS = 86_400;
 
-interface Answer {
+export interface Answer {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
   readonly body: Body;
@@ -186,8 +187,14 @@ function asBody(parsed: Readonly<Record<string, unknown>>): Body {
     ...text('access_token'),
     ...text('error'),
     ...text('error_description'),
-    ...(typeof expiresIn === 'number' ? { expires_in: expiresIn } : {}),
+    ...(expiresIn === undefined ? {} : { expires_in: secondsOf(expiresIn) }),
   };
+}
+
+/** A machine's identity writes the number as text. NaN: neither. */
+function secondsOf(value: unknown): number {
+  if (typeof value === 'string' && /^\d{1,9}$/.test(value)) return Number(value);
+  return typeof value === 'number' ? value : Number.NaN;
 }
 
 /** Parses the body; an empty object when it is not JSON. */
@@ -201,7 +208,7 @@ function bodyOf(text: string): Body {
 }
 
 /** Returns the token of an answer; undefined: it has none that can be a header. */
-function tokenIn({ status, body }: Answer): EntraToken | undefined {
+export function tokenIn({ status, body }: Answer): EntraToken | undefined {
   const { access_token: value = '', expires_in: seconds = 3600 } = body;
   if (status !== 200 || !/^[\x21-\x7e]{1,65536}$/.test(value) || !(seconds > 0)) return undefined;
   return { value: new Secret(value), expiresInMs: Math.min(seconds, longestS) * 1000 };
@@ -243,8 +250,8 @@ async function ask(
   const { tenantId, clientId, secret, fetch, clock } = principal;
   const url = `${authority}/${encodeURIComponent(tenantId)}/oauth2/v2.0/token`;
   const proof = proofOf(principal, typeof secret === 'function' ? await secret() : secret, url);
-  try {
-    const response = await fetch(url, {
+  const send = () =>
+    fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
       body: new URLSearchParams({
@@ -256,6 +263,17 @@ async function ask(
       redirect: 'manual',
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
     });
+  return answerOf(send, clock, signal);
+}
+
+/** Returns the answer to a request for a token, or the error that prevented one. */
+export async function answerOf(
+  send: () => ReturnType<Fetch>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Answer | Error> {
+  try {
+    const response = await send();
     return {
       status: response.status,
       retryAfterMs: retryAfter(response.headers, clock.wall()),

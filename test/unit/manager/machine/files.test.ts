@@ -1,7 +1,19 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { placedByOthers, readTrusted } from '../../../../src/manager/machine/files.ts';
 import { Datasets, mountPoints } from '../../../../src/manager/machine/datasets.ts';
 import type { RunRecord } from '../../../../src/shared/contract/status.ts';
 import { boundedLog, newestFirst, RunStore } from '../../../../src/manager/runs/run-store.ts';
@@ -228,4 +240,41 @@ test('runs of a slot that is no longer configured are removed after seven days',
   utimesSync(join(directory, '0'), new Date(0), new Date(0));
   expect(await runStore.forget(['0'], Date.now() - 7 * day)).toEqual(['old']);
   expect((await runStore.slots()).toSorted()).toEqual(['0', 'recent']);
+});
+
+describe('a file of a program that runs as another user', () => {
+  const folder = { uid: 990, gid: 991, mode: 0o40770 };
+  test.each([
+    ["root's", { uid: 0, gid: 0 }, folder, undefined],
+    ["that of its folder's owner", { uid: 990, gid: 100 }, folder, undefined],
+    ["that of its folder's group", { uid: 992, gid: 991 }, folder, undefined],
+    [
+      "another user's",
+      { uid: 1000, gid: 1000 },
+      folder,
+      'it belongs to uid 1000, which is neither root nor the owner of its folder',
+    ],
+    [
+      'in a folder like /tmp',
+      { uid: 0, gid: 0 },
+      { ...folder, mode: 0o41777 },
+      'all users can write in its folder',
+    ],
+  ])('%s', (_, file, place, expected) => {
+    expect(placedByOthers(file, place)).toBe(expected);
+  });
+
+  test('is read up to a limit; a link, a pipe and a folder are not', async () => {
+    const at = (name: string): string => join(directory, name);
+    writeFileSync(at('key'), 'secret');
+    expect((await readTrusted(at('key'), 100)).toString()).toBe('secret');
+    expect((await readTrusted(at('key'), 3)).toString()).toBe('sec');
+    symlinkSync(at('key'), at('link'));
+    await expect(readTrusted(at('link'), 100)).rejects.toThrow('ELOOP');
+    execFileSync('mkfifo', [at('pipe')]);
+    for (const name of ['pipe', '.'])
+      await expect(readTrusted(at(name), 100)).rejects.toThrow('regular file');
+    chmodSync(directory, 0o777);
+    await expect(readTrusted(at('key'), 100)).rejects.toThrow('all users can write');
+  });
 });

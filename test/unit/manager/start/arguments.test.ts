@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseArguments } from '../../../../src/manager/start/arguments.ts';
 import { parseConfig, standaloneConfig, tokenPaths } from '../../../../src/manager/start/configuration.ts';
 import { config } from '../../../support/manager-config.ts';
@@ -75,6 +75,25 @@ test.each([
   ],
 ])('the configuration %s is refused', (text, why) => {
   expect(() => parseConfig(text, '/etc/x')).toThrow(`the configuration /etc/x cannot be used: ${why}`);
+});
+
+describe('with the identity of the machine', () => {
+  const identity = (changes: object, arc: object = {}): string =>
+    JSON.stringify({ ...config(), credential: { kind: 'managed-identity', ...arc }, ...changes });
+
+  test('no job starts without network isolation, whatever the file says', () => {
+    expect(parseConfig(identity({}), 'f').fence).toBe('required');
+    const slots = { agents: { kind: 'slots', slots: [onHost] } };
+    expect(parseConfig(identity(slots), 'f').agents).toEqual(slots.agents);
+  });
+
+  test.each([
+    [identity({ jobs: { docker: true, sudo: true } }), '"jobs.docker", "jobs.sudo"'],
+    [identity({ registration: 'config' }), '"registration": "config"'],
+    [identity({ agents: { kind: 'slots', slots: [onHost] } }, { arc: true }), 'a slot with "mode": "host"'],
+  ])('the configuration %s is refused', (text, what) => {
+    expect(() => parseConfig(text, '/etc/x')).toThrow(`"kind": "managed-identity" does not allow ${what}`);
+  });
 });
 
 test('the token is the installed one, the copy that systemd loaded, or the named file', () => {

@@ -24,6 +24,7 @@ export function bareWorld(agents: number): Fake & { time: number } {
     tokenState: 'valid' as const,
     bearers: new Map<string, number>(),
     applications: [],
+    machine: {},
     usedAssertions: new Set<string>(),
     denied: new Set<never>(),
     pipelines: new Map<number, never>(),

@@ -23,6 +23,7 @@ import { listTokens } from '../../../../src/cli/token/az.ts';
 import { diagnose } from '../../../../src/cli/diagnose/saved.ts';
 import { createAzureClient } from '../../../../src/shared/azure/create-client.ts';
 import { patCredential, requestToken } from '../../../../src/shared/azure/http/credential.ts';
+import { managedIdentityCredential } from '../../../../src/shared/azure/http/managed-identity.ts';
 import type { Fetch } from '../../../../src/shared/azure/http/proxy.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import {
@@ -128,6 +129,8 @@ async function historyIn(path: string): Promise<number> {
   return count;
 }
 
+const unread = () => Promise.reject(new Error('no file is read'));
+
 /** By reader: feeds it ten times its bound, and checks what it does. */
 const feeds: Readonly<Record<keyof typeof readerBounds, () => Promise<void>>> = {
   azureAgent: async () => {
@@ -152,6 +155,11 @@ const feeds: Readonly<Record<keyof typeof readerBounds, () => Promise<void>>> = 
     expect(taken.bytes).toBeLessThan(3 * (readerBounds.entraToken.bytes + 4 * mebibyte));
     const many = { ...principal, fetch: answering(listWith(10 * readerBounds.entraToken.values)) };
     expect((await problem(requestToken(many, signal)))?.code).toBe('azure.unreachable');
+    for (const arc of [{}, { arc: true }] as const) {
+      const machine = { ...arc, fetch: many.fetch, clock: new StillClock(), readTrusted: unread };
+      const login = managedIdentityCredential(machine);
+      expect((await problem(login.authorization(signal)))?.code).toBe('azure.unreachable');
+    }
   },
   azAnswer: async () => {
     const file = join(folder, 'az');
@@ -160,6 +168,26 @@ const feeds: Readonly<Record<keyof typeof readerBounds, () => Promise<void>>> = 
     await expect(listTokens(place)).rejects.toMatchObject({
       problem: { code: 'azure.az-failed', seen: `more than ${mebibyte} bytes` },
     });
+  },
+  arcKey: async () => {
+    const asked: number[] = [];
+    const login = managedIdentityCredential({
+      arc: true,
+      readTrusted: (_, most) => {
+        asked.push(most);
+        return Promise.resolve(Buffer.alloc(most, 'x'));
+      },
+      fetch: () =>
+        Promise.resolve(
+          new Response('{}', {
+            status: 401,
+            headers: { 'www-authenticate': 'Basic realm=/var/opt/azcmagent/tokens/a.key' },
+          }),
+        ),
+      clock: new StillClock(),
+    });
+    expect((await problem(login.authorization(signal)))?.code).toBe('azure.auth');
+    expect(asked).toEqual([readerBounds.arcKey.bytes + 1]);
   },
   webhookRefusal: async () => {
     const { fetch, taken } = streaming(10 * mebibyte, 400);

@@ -87,3 +87,57 @@ describe('a mistake', () => {
     expect(mistakesIn(text)).toEqual([expected]);
   });
 });
+
+describe('the identity of the machine', () => {
+  const machine = 'managedIdentity: {}\n';
+  test('implies that no job starts without network isolation', () => {
+    const fleet = load(services + own + machine + hosts);
+    expect(fleet.identity).toEqual({ kind: 'managed-identity' });
+    expect(fleet.hosts[0]?.fence).toBe('required');
+    expect(load(services + own + hosts).hosts[0]?.fence).toBe('best-effort');
+  });
+
+  const jobs = 'with managedIdentity its jobs could log in as the machine';
+  test.each([
+    ['Docker', machine, 'jobs: { docker: true }', `a has jobs.docker: ${jobs}`],
+    ['sudo', machine, 'jobs: { sudo: true }', `a has jobs.sudo: ${jobs}`],
+    ['no isolation', machine, 'network: best-effort', `a has network: best-effort: ${jobs}`],
+    [
+      "config.sh's registration",
+      machine,
+      'registration: config',
+      'a has registration: config, which does not support managedIdentity',
+    ],
+    [
+      'host mode with Arc',
+      'managedIdentity: { arc: true }\n',
+      'agents: [{ mode: host }]',
+      `a has mode: host, whose jobs reach the port of Azure Arc's agent: ${jobs}`,
+    ],
+  ])('refuses %s', (_, identity, setting, expected) => {
+    const found = mistakesIn(`${services}${own}${identity}hosts: { a: { pool: p, ${setting} } }\n`);
+    expect(found).toEqual([expect.stringContaining(expected)]);
+  });
+
+  test('host mode on an Azure VM is no mistake', () => {
+    const slots = 'hosts: { a: { pool: p, agents: [{ mode: host }] } }\n';
+    expect(mistakesIn(services + own + machine + slots)).toEqual([]);
+  });
+
+  test.each([
+    ['Azure DevOps Server', server + own + machine + hosts, 'does not work with Azure DevOps Server'],
+    [
+      'no token for this machine',
+      services + machine + hosts,
+      'token is missing: managedIdentity is for the hosts',
+    ],
+    ['a federated credential', services + own + federation + machine + hosts, 'are both set'],
+    [
+      'a client id with Arc',
+      `${services}${own}managedIdentity: { arc: true, clientId: c }\n${hosts}`,
+      'no clientId with arc',
+    ],
+  ])('%s', (_, text, expected) => {
+    expect(mistakesIn(text)).toEqual([expect.stringContaining(expected)]);
+  });
+});

@@ -125,6 +125,21 @@ describe('the image and manager steps', () => {
     expect(managerUnitFor(real, 252).text).toContain('\nLoadCredential=');
   });
 
+  it('have no secret with the identity of the machine, and its jobs are isolated', () => {
+    const identity = { kind: 'managed-identity', clientId: 'c' } as const;
+    const desired = {
+      ...defaults,
+      host: { ...defaults.host, fence: 'required' as const },
+      credential: identity,
+      credentialDigest: undefined,
+    };
+    expect(managerConfig(desired, 'x64')).toMatchObject({ credential: identity, fence: 'required' });
+    const changes = plan(converged(defaults), desired).join('\n');
+    expect(changes).toContain('remove the stored token or secret');
+    expect(changes).toContain('restart the manager');
+    expect(changes).not.toMatch(/store the (?:token|secret)/);
+  });
+
   it('change with the certificates of the site, so that agents that wait are replaced', () => {
     const site = (caPem?: string) =>
       managerConfig({ ...defaults, proxy: { noProxy: [], ...(caPem !== undefined && { caPem }) } }, 'x64')
