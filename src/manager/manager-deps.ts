@@ -20,7 +20,7 @@ export interface ManagerDeps {
   readonly log: Logger;
   /** Runs a program of the host: nvidia-smi, dmesg, ip. */
   readonly command: RunCommand;
-  /** Follows the output of a program that keeps running: the kernel log. */
+  /** Follows the output of a program that keeps running: the kernel log, changes of routing rules. */
   readonly follow: FollowCommand;
   /** Reads any process of the machine. */
   readonly process: ReadProcess;

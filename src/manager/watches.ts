@@ -16,6 +16,7 @@ import {
 import { checkEveryMs, watchKernelLog } from './gpus/observe.ts';
 import { NvlinkWatch } from './gpus/nvlink-watch.ts';
 import { exclusiveShared, GpuWatch } from './gpus/watch.ts';
+import { followRules } from './docker/network-isolation.ts';
 import { provenImages, provenOf } from './image/choice.ts';
 import { forgetFolders, readFolder, planImage, readContext } from './image/plan.ts';
 import { writeEveryMs } from './history/history.ts';
@@ -181,10 +182,21 @@ export class Watches {
       every('agent clean-up', sweepMs, () => this.#sweep(slots())),
       every('run records', roundMs, () => this.#forget(slots().map(({ name }) => name))),
       every('state file', flushMs, () => state.flush()),
-      every('network isolation', roundMs, () => this.#isolate()),
+      run('network isolation', (end) => this.#keepIsolated(end)),
       every('network mounts', roundMs, () => this.#mounts.check(config.datasets.map(({ host }) => host))),
       every('history', writeEveryMs, () => this.#tools.history.write()),
     ]);
+  }
+
+  /** Where it is required, rules that another program deletes are added again at once. */
+  async #keepIsolated(signal: AbortSignal): Promise<void> {
+    const tools = { ...this.#tools, signal };
+    const turn = { ms: roundMs, signal };
+    const work = (): Promise<void> => this.#isolate();
+    if (this.#tools.config.fence !== 'required') return repeat(tools, turn, work);
+    const alarm = new Alarm();
+    signal.addEventListener('abort', () => alarm.ring(), { once: true });
+    await Promise.all([repeat(tools, { ...turn, alarm }, work), followRules(tools, () => alarm.ring())]);
   }
 
   async #isolate(): Promise<void> {

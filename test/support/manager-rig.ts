@@ -71,9 +71,9 @@ export class ManagerRig {
   /** Last timeout of each program, milliseconds. */
   readonly deadlines = this.hostPrograms.deadlines;
   readonly command = this.hostPrograms.command;
-  /** Followers of the kernel log. */
-  readonly follow: FollowCommand = (_, __, onLine, signal) => {
-    this.#kernel.add(onLine);
+  /** Followers of the kernel log, and of the routing rules. */
+  readonly follow: FollowCommand = (program, _, onLine, signal) => {
+    (program === 'ip' ? this.#rules : this.#kernel).add(onLine);
     return new Promise((resolve) => {
       signal.addEventListener('abort', () => resolve({ complaint: '' }), { once: true });
     });
@@ -89,6 +89,7 @@ export class ManagerRig {
   readonly clock: MovedClock;
   readonly host: HostEngine;
   readonly #kernel = new Set<(line: string) => void>();
+  readonly #rules = new Set<(line: string) => void>();
   #stop = new AbortController();
   #leave = new AbortController();
   #running: Promise<void> | undefined;
@@ -152,6 +153,11 @@ export class ManagerRig {
     this.kernelLog += `${line}\n`;
     this.programs.set('dmesg', printed(this.kernelLog));
     for (const write of this.#kernel) write(line);
+  }
+
+  /** Writes a line to the followers of the routing rules, as `ip monitor rule` does. */
+  rulesSay(line: string): void {
+    for (const write of this.#rules) write(line);
   }
 
   /** Returns whether the kernel log has a follower. */

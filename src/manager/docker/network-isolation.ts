@@ -8,7 +8,9 @@ import {
   Labels,
 } from '../../shared/contract/paths.ts';
 import type { Engine, FoundNetwork } from '../../shared/engine/engine.ts';
+import { unscaled } from '../../shared/base/clock.ts';
 import type { Logger } from '../../shared/base/log.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 import type { Cause, Slot } from '../model.ts';
 import type { CommandResult, RunCommand } from '../machine/command.ts';
 
@@ -371,6 +373,35 @@ const notYet: Cause = {
   what: 'network isolation of jobs has not been checked yet',
   next: 'wait a moment',
 };
+
+const deletedRule = new RegExp(`^Deleted (?:${Object.values(preferences).join('|')}):`);
+
+/** Pause before the rules are followed again, real milliseconds. */
+const followAgainMs = 60_000;
+
+/**
+ * Calls `onDeleted` as soon as another program deletes one of the rules, as systemd-networkd does at each start. The check of each
+ * minute finds what this misses.
+ */
+export async function followRules(
+  { follow, clock, log, signal }: Pick<ManagerDeps, 'follow' | 'clock' | 'log' | 'signal'>,
+  onDeleted: () => void,
+): Promise<void> {
+  let isLogged = false;
+  const read = (line: string): void => {
+    if (deletedRule.test(line)) onDeleted();
+  };
+  while (!signal.aborted) {
+    const { complaint } = await follow('ip', ['monitor', 'rule'], read, signal);
+    if (!signal.aborted && !isLogged) {
+      isLogged = true;
+      log.log('info', 'the routing rules cannot be followed; they are checked every minute', {
+        seen: complaint,
+      });
+    }
+    await clock.wait(unscaled(clock, followAgainMs), signal);
+  }
+}
 
 function ipv6OnThisHost(): Promise<boolean> {
   return access('/proc/net/if_inet6').then(

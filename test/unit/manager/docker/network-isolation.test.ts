@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import type { CommandResult } from '../../../../src/manager/machine/command.ts';
 import {
+  followRules,
   metadataAddresses,
   NetworkIsolation,
   routingRules,
@@ -9,6 +10,7 @@ import {
 } from '../../../../src/manager/docker/network-isolation.ts';
 import { ManagerRig, printed } from '../../../support/manager-rig.ts';
 import { fault } from '../../../support/fault.ts';
+import { StillClock } from '../../../support/clock.ts';
 
 /** A stand-in for `ip` that keeps added rules, and prints them like the real one. */
 class Ip {
@@ -171,6 +173,48 @@ test('network: required checks right before each launch, not only each minute', 
   expect(rig.docker.calls.some(({ path }) => path === '/containers/create')).toBe(false);
 });
 
+test('network: required adds the rules again as soon as another program deletes one', async () => {
+  rig = await ManagerRig.create();
+  const { hostPrograms } = rig;
+  await rig.start({ fence: 'required', agents: { kind: 'count', count: 1 } });
+  await rig.until('idle', ['0']);
+  // The first check may be one by time; the next one by time is then a minute away.
+  rig.clock.speed = 1;
+  const checks = () => hostPrograms.calls.filter((call) => call === 'ip -4 rule show').length;
+  for (const rule of ['from all to 169.254.0.0/16 iif azp-fleet0 prohibit', 'from all nop']) {
+    const before = checks();
+    rig.rulesSay(`Deleted 51:\t${rule}`);
+    await expect.poll(checks, { timeout: 20_000 }).toBeGreaterThan(before);
+  }
+});
+
+test.each([
+  ['Deleted 52:\tfrom all nop', 1],
+  ['Deleted 51:\tfrom all to fd00:ec2::/32 iif azp-fleet0 [detached] prohibit', 1],
+  ['Deleted 50:\tfrom all uidrange 999-999 ipproto udp dport 53 goto 52', 1],
+  ['51:\tfrom all to 169.254.0.0/16 iif azp-fleet0 prohibit', 0],
+  ['Deleted 5100:\tfrom all lookup 5100', 0],
+  ['Deleted 0:\tfrom all lookup local', 0],
+])('ip monitor prints "%s"', async (line, noticed) => {
+  const stop = new AbortController();
+  let count = 0;
+  await followRules(
+    {
+      follow: (program, args, onLine) => {
+        expect([program, ...args]).toEqual(['ip', 'monitor', 'rule']);
+        onLine(line);
+        stop.abort();
+        return Promise.resolve({ complaint: '' });
+      },
+      clock: new StillClock(),
+      log: silentLogger,
+      signal: stop.signal,
+    },
+    () => (count += 1),
+  );
+  expect(count).toBe(noticed);
+});
+
 const texts = (rules: ReturnType<typeof routingRules>): readonly string[] =>
   rules.map(({ family, args }) => `ip ${family} rule add ${args.join(' ')}`);
 
@@ -198,6 +242,15 @@ test('rules for mode: host match the users, with the same jump target', () => {
   expect(rules).toHaveLength(1 + 3 * 6);
   expect(rules).toContain('ip -4 rule add pref 50 uidrange 58001-58001 ipproto udp dport 53 goto 52');
   expect(rules).toContain('ip -4 rule add pref 51 uidrange 999-999 to 169.254.0.0/16 prohibit');
+});
+
+test('neither containers nor mode: host reach what gives out the identity of an Azure VM', () => {
+  const rules = texts(routingRules(['containers', { uid: 58000 }]));
+  for (const who of ['iif azp-fleet0', 'uidrange 58000-58000'])
+    for (const to of ['169.254.0.0/16', '168.63.129.16/32'])
+      expect(rules).toContain(`ip -4 rule add pref 51 ${who} to ${to} prohibit`);
+  // Port 80 is none of the exceptions.
+  expect(rules.filter((text) => text.includes('dport') && !text.includes('dport 53 '))).toEqual([]);
 });
 
 const desired = routingRules(['containers', { uid: 999 }]).filter(
