@@ -15,13 +15,26 @@ export const reach = `for at in ${[...identities, names].join(' ')}; do
 done`;
 
 /** Accepts connections and does nothing else: tests only check whether they succeed. */
-const server = `for (const port of [80, 8080, 32526, 53]) require("net").createServer((socket) => socket.end()).listen(port)`;
+const server = (ports: readonly number[]): string =>
+  `for (const port of ${JSON.stringify(ports)}) require("net").createServer((socket) => socket.end()).listen(port)`;
+
+/** Passes connections on, byte by byte. */
+const relay = (port: number, to: { readonly port: string | number; readonly hostname: string }): string =>
+  `require("net").createServer((here) => {
+  const there = require("net").connect(${to.port}, "${to.hostname}");
+  for (const [one, other] of [[here, there], [there, here]]) one.on("error", () => other.destroy()).pipe(other);
+}).listen(${port})`;
+
+const node = '/opt/azp-fleet/current/node';
+const relayPort = 8099;
 
 /**
  * Puts a cloud's addresses one hop from the host: a separate network namespace. On the host itself they would be
- * local, and no routing rule would apply. Removed at the next boot.
+ * local, and no routing rule would apply. Removed at the next boot. `identity`: what answers at port 80, the host passes it on.
  */
-export async function raiseCloud(host: LabHost): Promise<void> {
+export async function raiseCloud(host: LabHost, identity?: URL): Promise<void> {
+  const own = server(identity === undefined ? [80, 8080, 32_526, 53] : [8080, 32_526, 53]);
+  const passed = identity === undefined ? '' : `;${relay(80, { port: relayPort, hostname: '192.0.2.1' })}`;
   await host.exec(`set -e
 ip netns add cloud
 ip link add cloud0 type veth peer name eth0 netns cloud
@@ -35,10 +48,13 @@ for address in 169.254.169.254 169.254.170.23 168.63.129.16; do
   ip -n cloud addr add $address/32 dev lo
   ip route add $address/32 via 192.0.2.2
 done
-systemd-run --quiet --unit=cloud ip netns exec cloud /opt/azp-fleet/current/node -e '${server}'
+systemd-run --quiet --unit=cloud ip netns exec cloud ${node} -e '${own}${passed}'
+${identity === undefined ? '' : `systemd-run --quiet --unit=cloud-relay ${node} -e '${relay(relayPort, identity)}'`}
 until timeout 1 bash -c '</dev/tcp/168.63.129.16/53' 2>/dev/null; do sleep 0.2; done`);
 }
 
 export async function lowerCloud(host: LabHost): Promise<void> {
-  await host.exec('systemctl stop cloud; ip netns del cloud; ip link del cloud0', { allowFailure: true });
+  await host.exec('systemctl stop cloud cloud-relay; ip netns del cloud; ip link del cloud0', {
+    allowFailure: true,
+  });
 }
