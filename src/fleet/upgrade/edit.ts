@@ -37,7 +37,7 @@ export interface EditedInventory {
 /**
  * Returns the inventory with this version at the hosts that are meant, and nothing else changed. The value is written at `defaults` or
  * a group only where all of its hosts are meant; where that would not give exactly this fleet, at each host. Undefined: no edit of
- * the text does. Pure.
+ * the text does. Throws the mistake of the edited inventory where a check refuses it. Pure.
  */
 export function editInventory(
   source: string,
@@ -49,21 +49,26 @@ export function editInventory(
   const desired = withTarget(fleet, target, meant.hosts);
   if (stableJson(desired) === stableJson(fleet)) return { text: source, edits: [] };
   const alone = [...meant.hosts].map((host) => ['hosts', host]);
+  let refusal: FleetError | undefined;
   for (const places of [placesOf(source, fleet, target.part, meant), alone]) {
     const values = places.map((place) => valueEdit(place, target));
     const text = setValues(source, values);
-    if (text === undefined || !isFleet(text, desired, parse)) continue;
-    return { text, edits: places.map((place) => ({ place: place.join('.'), ...target })) };
+    if (text === undefined) continue;
+    const edited = parsed(text, parse);
+    if (edited instanceof FleetError) refusal = edited;
+    else if (stableJson(edited) === stableJson(desired))
+      return { text, edits: places.map((place) => ({ place: place.join('.'), ...target })) };
   }
+  if (refusal !== undefined) throw refusal;
   return undefined;
 }
 
-/** Tells whether the text is an inventory of exactly this fleet. */
-function isFleet(text: string, desired: Fleet, parse: (source: string) => Fleet): boolean {
+/** Returns the fleet of an inventory, or the mistake in it. */
+function parsed(text: string, parse: (source: string) => Fleet): Fleet | FleetError {
   try {
-    return stableJson(parse(text)) === stableJson(desired);
+    return parse(text);
   } catch (error) {
-    if (error instanceof FleetError) return false;
+    if (error instanceof FleetError) return error;
     throw error;
   }
 }

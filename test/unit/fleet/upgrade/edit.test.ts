@@ -146,6 +146,14 @@ describe('where the version is written', () => {
     ]);
   });
 
+  test('a version that the inventory may not have is refused with its mistake', () => {
+    const agent = `agent: { version: 4.275.0, sha256: { x64: ${'a'.repeat(64)} } }`;
+    const body = `defaults: { pool: p, ${agent} }\nhosts: { a: {} }\nmirrors: { agent: "http://mirror.lab" }\n`;
+    expect(() => changed(body, ['a'], { part: 'agent', to: '5.278.0' })).toThrow(
+      'the agent is downloaded over plain http without a digest',
+    );
+  });
+
   test('an alias is no place to write to: the text stays', () => {
     const body =
       'defaults: { pool: p, driver: &d { branch: "570" } }\nhosts:\n  a: { driver: *d }\n  b: {}\n';
