@@ -18,28 +18,42 @@ export function isTooShort(secret: Secret): boolean {
 /**
  * Replaces registered secrets by `***`. One instance serves every sink (screen, JSON, log file), so that a
  * secret registered once is hidden everywhere, in each form that programs give it (`secretForms`). A secret that is too
- * short is hidden only in a Basic header and as the password in a URL, where it is certain.
+ * short is hidden only in a Basic header and as the password in a URL, where it is certain. `most`: of so many
+ * characters of forms only the secrets that were registered last are kept, because a program that runs for months gets new
+ * tokens all the time.
  */
 export class Redactor {
-  /** Form → its replacement. */
-  #forms = new Map<string, string>();
-  #sorted = true;
-  readonly #known = new Set<string>();
+  /** Secret → its forms with their replacements; the one that was registered last is the last. */
+  readonly #secrets = new Map<string, Forms>();
+  readonly #most: number;
+  #length = 0;
+  #sorted: ReadonlyMap<string, string> | undefined;
+
+  constructor(most = Number.POSITIVE_INFINITY) {
+    this.#most = most;
+  }
 
   add(secret: Secret): void {
     const value = secret.reveal();
-    if (value === '' || this.#known.has(value)) return;
-    this.#known.add(value);
-    const forms = isTooShort(secret) ? certainForms(value) : allForms(value);
-    for (const [form, instead] of forms) this.#forms.set(form, instead);
-    this.#sorted = false;
+    if (value === '') return;
+    const known = this.#secrets.get(value);
+    const forms = known ?? (isTooShort(secret) ? certainForms(value) : allForms(value));
+    this.#secrets.delete(value);
+    this.#secrets.set(value, forms);
+    if (known !== undefined) return;
+    this.#length += lengthOf(forms);
+    for (const [oldest, its] of this.#secrets) {
+      if (this.#length <= this.#most || oldest === value) break;
+      this.#secrets.delete(oldest);
+      this.#length -= lengthOf(its);
+    }
+    this.#sorted = undefined;
   }
 
-  /** Longest first, so that a secret that contains another one is replaced whole. */
+  /** Form → its replacement. Longest first, so that a secret that contains another one is replaced whole. */
   get #longestFirst(): ReadonlyMap<string, string> {
-    if (!this.#sorted) this.#forms = new Map([...this.#forms].sort(([a], [b]) => b.length - a.length));
-    this.#sorted = true;
-    return this.#forms;
+    this.#sorted ??= new Map([...this.#secrets.values()].flat().sort(([a], [b]) => b.length - a.length));
+    return this.#sorted;
   }
 
   text(text: string): string {
@@ -54,11 +68,17 @@ export class Redactor {
   }
 }
 
-function allForms(value: string): [form: string, instead: string][] {
+type Forms = readonly (readonly [form: string, instead: string])[];
+
+function lengthOf(forms: Forms): number {
+  return forms.reduce((sum, [form]) => sum + form.length, 0);
+}
+
+function allForms(value: string): Forms {
   return secretForms(value, shortestHidden).map((form) => [form, stars]);
 }
 
-function certainForms(value: string): [form: string, instead: string][] {
+function certainForms(value: string): Forms {
   return [
     [`Basic ${Buffer.from(`:${value}`).toString('base64')}`, `Basic ${stars}`],
     [`:${encodeURIComponent(value)}@`, `:${stars}@`],

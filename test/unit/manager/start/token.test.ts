@@ -1,11 +1,14 @@
+import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
+import { Secret } from '../../../../src/shared/base/secret.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { tokenPaths, tokenReader } from '../../../../src/manager/start/configuration.ts';
+import { journalLogger } from '../../../../src/manager/start/reporting.ts';
 import { fault } from '../../../support/fault.ts';
 
 let folder: string;
@@ -56,6 +59,21 @@ test('a credential that is removed or cannot be read does not hide the one that 
   expect(await read()).toBe('first');
   mkdirSync(installed);
   expect(await read()).toBe('first');
+});
+
+test('of tokens that are replaced for years the log hides the last ones, and the one that stays', async () => {
+  const lines: string[] = [];
+  const log = journalLogger((line) => lines.push(line), false);
+  const password = new Secret('a password that is registered at each use');
+  const of = (hour: number) =>
+    `${hour}.${createHash('sha256').update(String(hour)).digest('hex').repeat(30)}`;
+  for (let hour = 0; hour <= 200; hour += 1) {
+    write(installed, of(hour), 1000);
+    await tokenReader([installed], log)();
+    log.redact(password);
+  }
+  for (const text of [of(200), of(190), password.reveal(), of(0)]) log.log('info', text);
+  expect(lines.map((line) => line.slice(3, -1))).toEqual(['***', '***', '***', of(0)]);
 });
 
 test('a missing credential is reported with its paths', async () => {

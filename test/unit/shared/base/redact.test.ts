@@ -116,6 +116,20 @@ test('a line that contains a carriage return is hidden too', () => {
   expect(streamed(made, '> \0\r𐀀𐀀𐀀'.split(''))).toBe('> ***');
 });
 
+test('with a bound the secrets that were registered last are hidden, and always the newest', () => {
+  const made = new Redactor(5000);
+  const add = (secret: string) => made.add(new Secret(secret));
+  add('stays-in-use');
+  for (let number = 100; number < 200; number += 1) {
+    add(`secret-${number}`);
+    add('stays-in-use');
+  }
+  expect(made.text('stays-in-use secret-198 secret-199')).toBe('*** *** ***');
+  expect(made.text('secret-100')).toBe('secret-100');
+  add('y'.repeat(9000));
+  expect(made.text(`stays-in-use ${'y'.repeat(9000)}`)).toBe('stays-in-use ***');
+});
+
 test('an empty secret hides nothing', () => {
   expect(redactor('').text('abc')).toBe('abc');
 });
