@@ -144,10 +144,11 @@ function managerTools({
   leave,
 }: Setup): ManagerTools {
   const tokens = secretFiles(config, places.tokens);
-  const secret = tokenReader(tokens, log);
+  const isKey = config.credential.kind === 'service-principal' && config.credential.proof === 'certificate';
+  const secret = tokenReader(tokens, log, isKey);
   const token = new TokenUse({
     read: secret,
-    installed: tokenReader(tokens.slice(0, 1), log),
+    installed: tokenReader(tokens.slice(0, 1), log, isKey),
     machineId,
     clock,
   });

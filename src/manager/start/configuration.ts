@@ -99,7 +99,8 @@ export function parseConfig(text: string, path: string): ManagerConfig {
   } catch (cause) {
     throw broken(path, 'it is not JSON', cause);
   }
-  if (value.schema !== 1) throw broken(path, `its schema is ${String(value.schema)}, this manager knows 1`);
+  if (value.schema !== 1 && value.schema !== 2)
+    throw broken(path, `its schema is ${String(value.schema)}, this manager knows 1 and 2`);
   const needed = ['host', 'organization', 'credential', 'pool'] as const;
   const missing = needed.find((key) => value[key] === undefined);
   if (missing !== undefined) throw broken(path, `"${missing}" is missing`);
@@ -220,15 +221,23 @@ function count(text: string, name: string, least = 1): number {
 
 /**
  * Returns a function that reads the credential from the first of these files that has one. A new token works without a restart,
- * whatever the times of its file: a backup, `cp -p` or a clock that was set may give it an older one.
+ * whatever the times of its file: a backup, `cp -p` or a clock that was set may give it an older one. `mayBeKey`: otherwise a private
+ * key is refused. An earlier login may have left it, and this one would send it.
  */
-export function tokenReader(paths: readonly string[], log: Logger): () => Promise<Secret> {
+export function tokenReader(paths: readonly string[], log: Logger, mayBeKey = false): () => Promise<Secret> {
   return async () => {
     const texts = await Promise.all(paths.map(read));
     const first = texts.find((text) => text !== '');
     if (first !== undefined) {
       const secret = new Secret(first);
       log.redact(secret);
+      if (!mayBeKey && first.includes('PRIVATE KEY-----'))
+        throw new FleetError({
+          code: 'azure.auth',
+          what: 'the stored credential is a private key, which is not sent',
+          expected: 'what the login of the configuration uses',
+          next: 'write it again: azp-fleet provision',
+        });
       return secret;
     }
     throw new FleetError({

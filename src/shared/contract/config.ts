@@ -5,7 +5,8 @@ import type { Agents, DriverCapabilities, SlotLimits, SlotSpec } from './slots.t
 
 /** /etc/azp-fleet/manager.json: the manager's configuration, written by the CLI. It contains no secret. Readers ignore unknown keys. */
 export interface ManagerConfig {
-  readonly schema: 1;
+  /** 2: with a login that release 0.2.0 does not know. It would send what is stored for it as a client secret, and refuses 2. */
+  readonly schema: 1 | 2;
   /** Inventory name of the host. */
   readonly host: string;
   readonly organization: string;
@@ -218,7 +219,7 @@ const image = z.discriminatedUnion('kind', [
 
 /** A schema for each key: a key that another release defines differently does not affect the others. */
 const keys = {
-  schema: z.literal(1),
+  schema: z.literal([1, 2]),
   host: text,
   organization: text,
   credential: z.discriminatedUnion('kind', [

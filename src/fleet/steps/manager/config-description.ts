@@ -30,6 +30,7 @@ const onTheHost = 'its jobs run directly on this host, without a container';
 const keyTexts: KeyTexts = {
   host: { label: 'name of the host' },
   organization: { effect: (from) => from && `agents that are registered in ${from} are not removed there` },
+  schema: { effect: { '2': 'managers of release 0.2.0 refuse this login' } },
   credential: { text: credentialText },
   'slots.*': {
     label: 'slot *',

@@ -22,7 +22,7 @@ export function agentArch(arch: string): AgentArch | undefined {
 export function managerConfig(desired: Desired, arch: AgentArch): ManagerConfig {
   const { host, credential, proxy } = desired;
   return {
-    schema: 1,
+    schema: schemaFor(credential),
     host: host.name,
     organization: desired.organization,
     credential: credentialConfig(credential),
@@ -71,6 +71,10 @@ function credentialConfig(credential: Desired['credential']): ManagerConfig['cre
   const { kind, clientId, tenantId, authority, proof } = credential;
   const { tokenFile } = 'tokenFile' in credential ? credential : {};
   return { kind, clientId, tenantId, ...defined({ authority, proof, tokenFile }) };
+}
+
+function schemaFor(credential: Desired['credential']): ManagerConfig['schema'] {
+  return credential.kind === 'pat' || credential.proof === undefined ? 1 : 2;
 }
 
 /** Returns whether the managers log in with a secret that is stored on their host. */

@@ -67,7 +67,7 @@ const onHost = { gpus: [], share: false, limits: {}, capabilities: [], mode: 'ho
 
 test.each([
   ['{', 'it is not JSON'],
-  ['{"schema":2}', 'its schema is 2'],
+  ['{"schema":3}', 'its schema is 3'],
   ['{"schema":1}', '"host" is missing'],
   [
     JSON.stringify(config({ registration: 'config', agents: { kind: 'slots', slots: [onHost] } })),

@@ -61,6 +61,13 @@ test('a credential that is removed or cannot be read does not hide the one that 
   expect(await read()).toBe('first');
 });
 
+test('the key of an earlier login is refused where the configuration has another one', async () => {
+  const key = '-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\n-----END PRIVATE KEY-----';
+  write(installed, key, 1000);
+  await expect(read()).rejects.toThrow('the stored credential is a private key, which is not sent');
+  expect((await tokenReader([installed], silentLogger, true)()).reveal()).toBe(key);
+});
+
 test('of tokens that are replaced for years the log hides the last ones, and the one that stays', async () => {
   const lines: string[] = [];
   const log = journalLogger((line) => lines.push(line), false);

@@ -205,6 +205,20 @@ describe('files on a host', () => {
     expect(missed('configuration', JSON.parse(configText(managerConfig(desired, 'x64'))))).toEqual([]);
   });
 
+  test.each(['certificate', 'federation'] as const)(
+    'a manager of the release before refuses the login by %s: it would send what is stored as a client secret',
+    (proof) => {
+      const ids = { kind: 'service-principal', clientId: 'c', tenantId: 't' } as const;
+      const source =
+        proof === 'federation'
+          ? { ...ids, proof, tokenFile: '/run/id/token' }
+          : { ...ids, proof, secret: { file: 'azp-fleet.pem' }, expires: '2027-05-01' };
+      const text = configText(managerConfig({ ...desiredOf(), credential: source }, 'x64'));
+      expect(missed('configuration', JSON.parse(text)).map(({ path }) => path)).toEqual([['schema']]);
+      expect(parseConfig(text, 'manager.json').credential).toMatchObject({ proof });
+    },
+  );
+
   test('the state of the previous release keeps installation and drains', async () => {
     const rig = await ManagerRig.create();
     closing.push(() => rig.close());

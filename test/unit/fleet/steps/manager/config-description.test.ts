@@ -98,7 +98,7 @@ const texts = (before: ManagerConfig, desired: ManagerConfig): string[] =>
   describeChange(JSON.stringify(before), desired).details.map(({ text }) => text);
 
 describe('every key of the configuration', () => {
-  // `kind` selects a form, and `schema` has one value; other tests cover both.
+  // `kind` selects a form, and `schema` follows from the login; other tests cover both.
   const places = [full, registry].flatMap((config) =>
     leaves(config)
       .filter((path) => path.at(-1) !== 'kind' && path[0] !== 'schema')
