@@ -27,14 +27,14 @@ const brought = join(dirname(fileURLToPath(import.meta.url)), '../../node_module
 const runtime = existsSync(brought) ? realpathSync(brought) : process.execPath;
 
 export interface AgentPackage {
-  /** Below the mirror's folder; it represents the content, so that checkouts do not change each other's packages. */
+  /** Below the mirror's folder, for all versions; it represents the content, so that checkouts do not change each other's packages. */
   readonly folder: string;
   readonly sha256: string;
 }
 
 /** Writes the tarball below `mirror` as the vendor lays it out, FOLDER/agent/VERSION/FILE; packed once for the same input. */
 export async function packAgent(mirror: string, version: string): Promise<AgentPackage> {
-  const folder = (await contentKey(version)).slice(0, 12);
+  const folder = (await contentKey()).slice(0, 12);
   const file = join(mirror, folder, 'agent', version, `vsts-agent-linux-${process.arch}-${version}.tar.gz`);
   if (!existsSync(file)) await pack(file, version);
   const sha256 = createHash('sha256')
@@ -72,8 +72,8 @@ export async function installAgent(folder: string, version: string): Promise<voi
   await symlink(runtime, join(folder, 'externals', 'node', 'bin', 'node'));
 }
 
-async function contentKey(version: string): Promise<string> {
-  const hash = createHash('sha256').update(`${version}\n`);
+async function contentKey(): Promise<string> {
+  const hash = createHash('sha256');
   const { size, mtimeMs } = await stat(runtime);
   hash.update(`${size} ${mtimeMs}\n`);
   const files = await readdir(source, { recursive: true, withFileTypes: true });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { type FakeControl, fakeControl } from '../azure/control/control.ts';
 import { clockVariable } from '../../src/shared/base/practice.ts';
-import { packAgent } from '../agent/pack.ts';
+import { type AgentPackage, packAgent } from '../agent/pack.ts';
 import { withLock } from './lock.ts';
 import { mirror, network, repository } from './paths.ts';
 import { agentMirror, azureService, ensureService, stopService } from './services.ts';
@@ -35,6 +35,10 @@ export interface LabAzure {
   stop(): Promise<void>;
 }
 
+/** Packs a version of the stand-in agent; the mirror has it beside the others. */
+export const packedAgent = (version: string): Promise<AgentPackage> =>
+  withLock('agent-package', () => packAgent(agentMirror, version));
+
 /** Starts the practice server of a lab, or finds it running; its state is kept in the lab's folder. */
 export async function startAzure(
   prefix: string,
@@ -55,9 +59,7 @@ export async function startAzure(
     writeFileSync(tokenFile, `${randomBytes(26).toString('hex')}\n`, { mode: 0o600 });
   const port = await keptPort(join(folder, 'azure.port'));
   const name = azureService(prefix);
-  const { folder: packed, sha256 } = await withLock('agent-package', () =>
-    packAgent(agentMirror, agentVersion),
-  );
+  const { folder: packed, sha256 } = await packedAgent(agentVersion);
   const settings = {
     '--listen': `${network.gateway}:${port}`,
     '--token-file': tokenFile,
