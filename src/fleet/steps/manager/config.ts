@@ -74,7 +74,8 @@ function credentialConfig(credential: Desired['credential']): ManagerConfig['cre
 }
 
 function schemaFor(credential: Desired['credential']): ManagerConfig['schema'] {
-  return credential.kind === 'pat' || credential.proof === undefined ? 1 : 2;
+  if (credential.kind === 'pat') return 1;
+  return credential.kind === 'managed-identity' || credential.proof !== undefined ? 2 : 1;
 }
 
 /** Returns whether the managers log in with a secret that is stored on their host. */
