@@ -1,23 +1,11 @@
 import { defined } from '../../shared/base/objects.ts';
-import { foreignLine, foreignLines, foreignValue } from '../../shared/base/foreign-text.ts';
+import { foreignLine } from '../../shared/base/foreign-text.ts';
+import { type Sender, webhookBody } from '../../shared/webhook/message.ts';
 import type { Episode } from './episodes.ts';
 
-/** Characters; Teams accepts 28 KB. */
-const longestText = 4000;
 const longestCause = 400;
-/** Most entries of `events`; the text counts all. */
-const mostEvents = 16;
 
-/** The host that sends a message, and the time (ISO 8601). */
-interface Sender {
-  readonly host: string;
-  readonly at: string;
-}
-
-/**
- * Returns the body of a message: `text` for people, as Slack, Mattermost and Teams show it, and the same as `events` for
- * programs. Pure.
- */
+/** Returns the body of a message on what has begun and ended. Pure. */
 export function changeMessage(
   { begun, ended }: { readonly begun: readonly Episode[]; readonly ended: readonly Episode[] },
   sender: Sender,
@@ -27,18 +15,12 @@ export function changeMessage(
     ...begun.map((episode) => ({ state: 'begun', ...shown(episode) })),
     ...ended.map((episode) => ({ state: 'ended', ...shown(episode) })),
   ];
-  return body(lines, events.slice(0, mostEvents), sender);
+  return webhookBody(lines, events, sender);
 }
 
 /** Returns the body of a test message. */
 export function testMessage(sender: Sender): string {
-  return body(['this is a test of the webhook; nothing has happened'], [{ event: 'test' }], sender);
-}
-
-function body(lines: readonly string[], events: readonly object[], { host, at }: Sender): string {
-  const text = lines.map((line) => withoutMarkup(`${host}: ${foreignLine(line)}`)).join('\n');
-  const message = { text: foreignLines(text, longestText), schema: 1, host, at, events };
-  return JSON.stringify(foreignValue(message, (said) => foreignLines(said)));
+  return webhookBody(['this is a test of the webhook; nothing has happened'], [{ event: 'test' }], sender);
 }
 
 function shown({ kind, since, slot, agent, pool, gpus, code, what, next }: Episode): object {
@@ -94,12 +76,4 @@ function counted(noun: string, names: readonly string[]): string {
   const more = names.length > most ? ` and ${names.length - most} more` : '';
   const list = `${names.slice(0, most).join(', ')}${more}`;
   return names.length === 1 ? `${noun} ${list} is` : `${noun}s ${list} are`;
-}
-
-/**
- * Escapes chat markup. Causes quote foreign text, such as names of processes: `<!channel>` and `@all` would notify everyone,
- * and `<https://…|text>` would be a link with a false name.
- */
-function withoutMarkup(text: string): string {
-  return text.replaceAll('<', '‹').replaceAll('>', '›').replaceAll('@', '(at)');
 }

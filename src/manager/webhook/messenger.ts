@@ -2,11 +2,11 @@ import type { Fetch } from '../../shared/azure/http/proxy.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { timestamp, unscaled } from '../../shared/base/clock.ts';
 import type { Secret } from '../../shared/base/secret.ts';
+import { type Answer, post } from '../../shared/webhook/post.ts';
 import { causeOf } from '../causes.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 import { changesSince, openEpisodes, type Episode, type SlotObservation } from './episodes.ts';
 import { changeMessage, testMessage } from './message.ts';
-import { post, type Answer } from './post.ts';
 
 /** Least time between two accepted messages in unscaled milliseconds, so that a flapping slot does not flood a channel. */
 const minPauseMs = 60_000;

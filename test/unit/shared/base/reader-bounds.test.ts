@@ -48,7 +48,7 @@ import { readJson, readKept, readTextNow } from '../../../../src/manager/machine
 import { ask, type ControlHandlers, serveControl } from '../../../../src/manager/serve/control.ts';
 import { MetricsServer } from '../../../../src/manager/serve/metrics.ts';
 import { tokenReader } from '../../../../src/manager/start/configuration.ts';
-import { post } from '../../../../src/manager/webhook/post.ts';
+import { post } from '../../../../src/shared/webhook/post.ts';
 import { StillClock } from '../../../support/clock.ts';
 import { frame } from '../../../support/docker/reply.ts';
 import { problem } from '../../practice/azure/server.ts';

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { requestToken } from '../../../../../src/shared/azure/http/credential.ts';
 import { createFetch } from '../../../../../src/shared/azure/http/proxy.ts';
 import { Secret } from '../../../../../src/shared/base/secret.ts';
-import { post } from '../../../../../src/manager/webhook/post.ts';
+import { post } from '../../../../../src/shared/webhook/post.ts';
 import { StillClock } from '../../../../support/clock.ts';
 import { problem, useFake } from '../../../practice/azure/server.ts';
 

@@ -1,12 +1,10 @@
-import type { Fetch, FetchAnswer } from '../../shared/azure/http/proxy.ts';
-import { retryAfter } from '../../shared/azure/http/limits.ts';
-import { FleetError, codeOf } from '../../shared/base/errors.ts';
-import { foreignLine } from '../../shared/base/foreign-text.ts';
-import { readerBounds } from '../../shared/base/reader-bounds.ts';
-import { Secret } from '../../shared/base/secret.ts';
-import { version } from '../../shared/base/version.ts';
-import type { Logger } from '../../shared/base/log.ts';
-import { readText } from '../machine/files.ts';
+import type { Fetch, FetchAnswer } from '../azure/http/proxy.ts';
+import { retryAfter } from '../azure/http/limits.ts';
+import { FleetError } from '../base/errors.ts';
+import { foreignLine } from '../base/foreign-text.ts';
+import { readerBounds } from '../base/reader-bounds.ts';
+import type { Secret } from '../base/secret.ts';
+import { version } from '../base/version.ts';
 
 /** Milliseconds for the whole exchange, connection and answer included. */
 const timeoutMs = 10_000;
@@ -24,13 +22,17 @@ export async function post(
   fetch: Fetch,
   address: Secret,
   body: string,
-  { wall, signal }: { readonly wall: number; readonly signal: AbortSignal },
+  {
+    program = 'azp-fleet-manager',
+    wall,
+    signal,
+  }: { readonly program?: string; readonly wall: number; readonly signal: AbortSignal },
 ): Promise<Answer> {
   const url = address.reveal();
   try {
     const response = await fetch(url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'user-agent': `azp-fleet-manager/${version}` },
+      headers: { 'content-type': 'application/json', 'user-agent': `${program}/${version}` },
       body,
       // A redirect would send the message and the secret in its address to another server.
       redirect: 'manual',
@@ -110,34 +112,5 @@ function refused(seen: string): FleetError {
     what: 'the webhook refuses the message',
     seen,
     next: 'correct webhook.url in the inventory, run `azp-fleet provision`, then `azp-fleet webhook`',
-  });
-}
-
-/**
- * Returns a function that reads the webhook's address each time, so that a new one needs no restart. The address is a secret,
- * because it permits posting: the log hides it, and the part after the host name.
- */
-export function addressReader(path: string, log: Logger): () => Promise<Secret> {
-  return async () => {
-    const text = await readText(path).catch((error: unknown) => {
-      throw unusable(path, codeOf(error));
-    });
-    const address = new Secret(text.trim());
-    log.redact(address);
-    const url = URL.parse(address.reveal());
-    if (url === null || !['https:', 'http:'].includes(url.protocol)) throw unusable(path, 'no address in it');
-    for (const part of [`${url.pathname}${url.search}`, url.search, url.password])
-      log.redact(new Secret(part));
-    return address;
-  };
-}
-
-function unusable(path: string, seen: string): FleetError {
-  return new FleetError({
-    code: 'webhook.unusable',
-    what: `the address of the webhook cannot be read from ${path}`,
-    expected: 'one http(s) address',
-    seen,
-    next: 'write it again: azp-fleet provision',
   });
 }

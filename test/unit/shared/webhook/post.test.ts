@@ -1,21 +1,12 @@
 // One message to receivers of every kind: within the deadline, and without disclosing the secret.
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createFetch } from '../../../../src/shared/azure/http/proxy.ts';
-import { Redactor } from '../../../../src/shared/base/redact.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';
-import { journalLogger } from '../../../../src/manager/start/reporting.ts';
-import { addressReader, judge, post } from '../../../../src/manager/webhook/post.ts';
+import { judge, post } from '../../../../src/shared/webhook/post.ts';
 
 let servers: Server[] = [];
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'post-'));
-});
 afterEach(async () => {
   vi.useRealTimers();
   for (const server of servers) {
@@ -23,7 +14,6 @@ afterEach(async () => {
     await new Promise((resolve) => server.close(resolve));
   }
   servers = [];
-  rmSync(folder, { recursive: true, force: true });
 });
 
 async function receiver(answer: RequestListener): Promise<Secret> {
@@ -166,41 +156,4 @@ test('a proxy is used', async () => {
   const answer = await post(fetch, new Secret('https://hooks.lab.example/SECRET'), '{}', how);
   expect(answer.kind).toBe('later');
   expect(connects).toEqual(['hooks.lab.example:443']);
-});
-
-describe('the address', () => {
-  const lines: string[] = [];
-  const redactor = new Redactor();
-  const log = journalLogger((line) => lines.push(line), false, redactor);
-
-  test('is read each time, and hidden in the log, whole and in parts', async () => {
-    const path = join(folder, 'webhook');
-    const read = addressReader(path, log);
-    writeFileSync(path, 'https://hooks.lab.example/services/T0/first-secret?key=k3y\n');
-    expect((await read()).reveal()).toBe('https://hooks.lab.example/services/T0/first-secret?key=k3y');
-    writeFileSync(path, 'https://hooks.lab.example/services/T0/second-secret');
-    await read();
-    log.log('info', 'https://hooks.lab.example/services/T0/first-secret?key=k3y');
-    log.log('info', 'connect to /services/T0/second-secret failed', {
-      path: '/services/T0/first-secret?key=k3y',
-    });
-    expect(lines.join('')).not.toMatch(/first|second|k3y/);
-  });
-
-  test.each(['', 'hooks.lab.example', 'ftp://hooks.lab.example/secret-path', 'two words'])(
-    'that is invalid is refused without being shown: %s',
-    async (text) => {
-      const path = join(folder, 'webhook');
-      writeFileSync(path, text);
-      const error: unknown = await addressReader(path, log)().catch((thrown: unknown) => thrown);
-      expect(error).toMatchObject({ problem: { code: 'webhook.unusable', seen: 'no address in it' } });
-      if (text !== '') expect(JSON.stringify(error)).not.toContain(text);
-    },
-  );
-
-  test('that is missing is reported', async () => {
-    await expect(addressReader(join(folder, 'none'), log)()).rejects.toMatchObject({
-      problem: { code: 'webhook.unusable', seen: 'ENOENT' },
-    });
-  });
 });
