@@ -57,6 +57,7 @@ export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
   'agents.stopping': ['… is still being stopped'],
   'agents.waiting': ['waiting'],
   drained: ['drained by …'],
+  'provision.left': ['… left: …'],
   'upgrade.left': [
     'has …; the inventory has its earlier text',
     'may have a part of …; nothing was undone',

@@ -24,6 +24,7 @@ import { ExitCode, type Problem } from '../src/shared/base/errors.ts';
 import type { Support } from '../src/shared/base/support-dates.ts';
 import { historySchema } from '../src/shared/contract/history.ts';
 import { pipelineKinds } from '../src/cli/render/pipeline.ts';
+import type { LeftChange } from '../src/cli/run/only-harmless.ts';
 import type { BuiltImage } from '../src/fleet/client/image-build.ts';
 import type { ImageRow } from '../src/fleet/status/image.ts';
 import type { PoolOverview } from '../src/shared/azure/pools/overview.ts';
@@ -420,6 +421,22 @@ const changed = {
   hosts: z.array(outcome).describe('With --dry-run only hosts that could not be read'),
 };
 
+const left = nullable(
+  z.array(
+    z.object({
+      host: text,
+      changes: z.array(
+        z.object({
+          step: text,
+          title: text,
+          disturbs: text,
+          isKnown: z.boolean().describe('false: it depends on the result of another change'),
+        } satisfies Members<LeftChange>),
+      ),
+    }),
+  ),
+).describe('What the run leaves; null without --only-harmless');
+
 const leftovers = {
   leftovers: z.array(
     z.object({
@@ -534,6 +551,7 @@ const outputs = {
     hosts: plan.hosts,
     waves: nullable(plan.waves.unwrap()),
     support: z.array(z.object({ host: text, support: z.array(support) })),
+    left,
   },
   doctor: {
     machine: nullable(z.array(rung)).describe('null with --job'),
@@ -610,7 +628,7 @@ const outputs = {
     pipeline: text,
     file: nullable(text),
   },
-  provision: changed,
+  provision: { ...changed, left },
   reboot: changed,
   // The others are those of --gone.
   remove: {

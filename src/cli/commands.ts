@@ -46,6 +46,12 @@ const breakLock: OptionSpec = {
 /** Options of commands that change hosts in waves. */
 const changeOptions: readonly OptionSpec[] = [...waveOptions, disturbOthers, drainTimeout, breakLock];
 
+const onlyHarmless: OptionSpec = {
+  flags: '--only-harmless',
+  description:
+    'only changes that disturb nothing and need none that does; drains no host; exit 3 while others are left',
+};
+
 const bundle: OptionSpec = {
   flags: '--bundle <file>',
   description: 'install everything from this bundle: hosts need only the network to Azure DevOps',
@@ -62,6 +68,7 @@ const fleetCommands: readonly CommandSpec[] = [
     positionals: '[hosts...]',
     options: [
       { flags: '-o, --out <file>', description: 'save the plan for "provision --plan FILE"' },
+      onlyHarmless,
       bundle,
       diff,
       { flags: '--show-scripts', description: 'the exact scripts and files of every change' },
@@ -75,7 +82,7 @@ const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet plan h200-1 --show-scripts', 'every line that would run as root'],
       ['azp-fleet plan -o friday.json', 'to apply later with azp-fleet provision --plan friday.json'],
     ],
-    json: ['inventory', 'inventoryDigest', 'fleet', 'hosts', 'waves', 'support'],
+    json: ['inventory', 'inventoryDigest', 'fleet', 'hosts', 'waves', 'support', 'left'],
     load: async () => (await import('./commands/plan.ts')).run,
   },
   {
@@ -83,12 +90,17 @@ const fleetCommands: readonly CommandSpec[] = [
     group: 'Change',
     summary: 'make the hosts match the inventory, and verify the result',
     description:
-      'Plans, asks, applies, and runs nvidia-smi in a container on every host. After an interruption the next run resumes.',
+      'Plans, asks, applies, and runs nvidia-smi in a container on every host. After an interruption the next run resumes. With --only-harmless it makes the changes of each host up to the first stage that disturbs, such as a restart of Docker, checks only hosts that it changes, and reports what is left: at the end, in the textfile, and to the webhooks of the hosts.',
     positionals: '[hosts...]',
     options: [
       { flags: '--plan <file>', description: 'apply this plan; refused for hosts that changed since' },
       { flags: '--dry-run', description: 'stop after the plan' },
       { flags: '--detailed-exitcode', description: 'with --dry-run: exit 3 when changes are pending' },
+      onlyHarmless,
+      {
+        flags: '--textfile <file>',
+        description: 'with --only-harmless: write what is left for node_exporter, to a .prom file',
+      },
       diff,
       { flags: '--show-scripts', description: 'the exact scripts and files of every change' },
       { flags: '--rerun <which>', description: '"failed": only the hosts that failed in the last run' },
@@ -114,8 +126,9 @@ const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet provision h200-1 --adopt', 'a reinstalled machine keeps its agent names'],
       ['azp-fleet provision --rerun failed', 'hosts that failed in the last run'],
       ['azp-fleet provision --bundle site.bundle', 'hosts without internet access'],
+      ['azp-fleet provision --only-harmless --yes', 'from a timer: what disturbs is left, and reported'],
     ],
-    json: ['plan', 'hosts'],
+    json: ['plan', 'hosts', 'left'],
     load: async () => (await import('./commands/provision.ts')).run,
   },
   {

@@ -156,7 +156,17 @@ export const inventoryCommands: readonly CommandSpec[] = [
     group: 'Start',
     offline: true,
     summary: 'find mistakes in the inventory; contacts no host',
-    examples: [['azp-fleet inventory check lab.yaml', 'each mistake with its line and its fix']],
+    options: [
+      {
+        flags: '--same-commands-as <file>',
+        description:
+          'first compare it with this inventory, as text: stop unless cmd:, sshConfig:, dockerfile:, and where secrets are found and sent, are equal',
+      },
+    ],
+    examples: [
+      ['azp-fleet inventory check lab.yaml', 'each mistake with its line and its fix'],
+      ['azp-fleet inventory check lab.yaml --same-commands-as main.yaml', 'before a plan of a pull request'],
+    ],
     json: ['file', 'organization', 'hosts', 'warnings'],
     load: async () => (await import('./commands/inventory.ts')).runCheck,
   },

@@ -52,6 +52,7 @@ test('beside the pages it holds the program, what goes to hosts, and what descri
     'dockeragent/README.md',
     'dockeragent/install.sh',
     'dockeragent/start.sh',
+    'examples/azure-pipelines/plan.yml',
     'examples/terraform/README.md',
     ...['aws', 'azure', 'gcp'].flatMap((cloud) =>
       ['deregister', 'main', 'outputs', 'variables'].map((part) => `examples/terraform/${cloud}/${part}.tf`),
@@ -63,6 +64,8 @@ test('beside the pages it holds the program, what goes to hosts, and what descri
     'man/azp-fleet.1',
     'package.json',
     ...schemaNames.map((name) => `schemas/${schemaFile(name)}`).toSorted(),
+    'units/azp-fleet-harmless.service',
+    'units/azp-fleet-harmless.timer',
     'units/azp-fleet-manager.service',
   ]);
 });

@@ -18,30 +18,35 @@ import { problemsAmong, type Result } from '../result.ts';
 import { waveLimits } from '../run/change-hosts.ts';
 import { type OpenFleet, openForPlan, withFleet } from '../run/fleet.ts';
 import type { Connected } from '../run/hosts.ts';
+import { HarmlessPlans, leftJson, refuseWithOnlyHarmless } from '../run/only-harmless.ts';
 import { openPlanning } from '../run/planning.ts';
 
 /** Shows what `provision` would change. Changes nothing. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
+  const onlyHarmless = input.options.flag('onlyHarmless');
+  if (onlyHarmless) refuseWithOnlyHarmless(input.options);
   const out = input.options.string('out');
   const outFile = out === undefined ? undefined : resolvePath(context.cwd, out);
   if (outFile !== undefined) await checkPlanFile(outFile);
   const show = async (open: OpenFleet & Connected): Promise<Result> => {
     const limits = waveLimits(input.options, open.fleet);
     const { tools, blocked } = await openPlanning(context, input, open);
-    const survey = await surveyFleet(open.fleet, open.hosts, open.azure, tools, {
+    const harmless = onlyHarmless ? new HarmlessPlans(tools) : undefined;
+    const found = await surveyFleet(open.fleet, open.hosts, open.azure, harmless?.tools ?? tools, {
       follow: false,
       onPools: (pools) => pools.blocked.forEach((problem, pool) => blocked.set(pool, problem)),
     });
+    const survey = harmless?.announce(found) ?? found;
+    const left = harmless?.left ?? [];
     const problems = [
       ...distinct(blocked),
       ...survey.lackedRights,
       ...refusedTakeOvers(survey.held),
       ...problemsAmong(survey.failures),
     ];
-    const waves = planWaves(
-      wavesOf(open.fleet.hosts, survey, { command: 'provision', proven: true }),
-      limits,
-    );
+    const waves = onlyHarmless
+      ? undefined
+      : planWaves(wavesOf(open.fleet.hosts, survey, { command: 'provision', proven: true }), limits);
     const plan = toFleetPlan(open.fleet, survey, { version, clock: context.clock, waves });
     if (outFile !== undefined) await writePlanFile(outFile, withFactDigests(plan, survey.hosts));
     const refused = plan.hosts.some(({ refusals }) => refusals.length > 0);
@@ -55,16 +60,25 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       exitCode:
         problems.length > 0 || refused
           ? ExitCode.hostFailed
-          : hasChanges(plan)
+          : hasChanges(plan) || left.length > 0
             ? ExitCode.changesPending
             : ExitCode.ok,
-      json: { inventory, inventoryDigest, fleet, hosts, waves: waves ?? null, support },
+      json: {
+        inventory,
+        inventoryDigest,
+        fleet,
+        hosts,
+        waves: waves ?? null,
+        support,
+        left: leftJson(harmless?.left),
+      },
       problems,
       text: () =>
         planText(plan, {
           scripts: input.options.flag('showScripts'),
           diff: input.options.flag('diff'),
           unread: unreadIn(survey),
+          left,
           support,
           color: usesColor(context.stdout, context.env),
           width: context.stdout.columns ?? 100,

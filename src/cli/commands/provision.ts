@@ -14,7 +14,7 @@ import { hasOnlyTakeOvers } from '../../fleet/plan/held-names.ts';
 import { planWaves } from '../../fleet/plan/waves.ts';
 import { timestamp } from '../../shared/base/clock.ts';
 import type { Context } from '../../shared/base/context.ts';
-import { usageError } from '../../shared/base/errors.ts';
+import { ExitCode, usageError } from '../../shared/base/errors.ts';
 import { version } from '../../shared/base/version.ts';
 import { confirm } from '../ask.ts';
 import type { CommandInput } from '../command.ts';
@@ -24,11 +24,16 @@ import { type OwnFolder, stateFolder } from '../own-folders.ts';
 import { changeHosts, waveLimits } from '../run/change-hosts.ts';
 import { type OpenFleet, openForPlan } from '../run/fleet.ts';
 import { connected, overSsh } from '../run/hosts.ts';
+import { reportLeft, textfileOf } from '../run/left-report.ts';
+import { HarmlessPlans, type Left, leftJson, refuseWithOnlyHarmless } from '../run/only-harmless.ts';
 import { openPlanning } from '../run/planning.ts';
 
 /** Plans, asks, applies, verifies. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
+  const onlyHarmless = options.flag('onlyHarmless');
+  if (onlyHarmless) refuseWithOnlyHarmless(options);
+  const textfile = textfileOf(context, options);
   const opened = await openForPlan(context, input);
   const state = stateFolder(context.env, context.home);
   const journal = journalFile(state.path, opened.fleet.file);
@@ -44,6 +49,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       limits,
       probe: options.flag('probe'),
       adopt: options.flag('adopt'),
+      ...(onlyHarmless ? { onlyHarmless: { textfile } } : {}),
       ended: async (outcomes) => {
         if (state.refused === undefined)
           await saveJournal(context, input, { journal, inventory: opened.fleet.file }, outcomes);
@@ -60,6 +66,8 @@ interface Provisioning {
   readonly probe: boolean;
   /** Take over agent names without asking. */
   readonly adopt: boolean;
+  /** Make only changes that disturb nothing, and report the others. Absent: make all. */
+  readonly onlyHarmless?: { readonly textfile: string | undefined };
   /** Called with the outcomes, if anything was applied. */
   readonly ended?: (outcomes: readonly HostOutcome[]) => Promise<void>;
 }
@@ -69,11 +77,13 @@ export async function provisionHosts(
   context: Context,
   input: CommandInput,
   opened: OpenFleet,
-  { saved, limits, probe, adopt: adopts, ended }: Provisioning,
+  { saved, limits, probe, adopt: adopts, onlyHarmless, ended }: Provisioning,
 ): Promise<Result> {
   return connected(context, input, opened, overSsh, async (open) => {
     const { hosts } = open;
-    const { tools, blocked, prepare } = await openPlanning(context, input, open);
+    const { tools: allTools, blocked, prepare } = await openPlanning(context, input, open);
+    const harmless = onlyHarmless === undefined ? undefined : new HarmlessPlans(allTools);
+    const tools = harmless?.tools ?? allTools;
     const onPools = (pools: PoolsPlan) =>
       pools.blocked.forEach((problem, pool) => blocked.set(pool, problem));
     let outcomes: readonly HostOutcome[] | undefined;
@@ -84,8 +94,10 @@ export async function provisionHosts(
       beside: () => distinct(blocked),
       survey: async () => {
         const follow = !input.options.flag('dryRun');
-        if (saved === undefined)
-          return surveyFleet(open.fleet, hosts, open.azure, tools, { follow, onPools });
+        if (saved === undefined) {
+          const found = await surveyFleet(open.fleet, hosts, open.azure, tools, { follow, onPools });
+          return harmless?.announce(found) ?? found;
+        }
         // The saved plan already has the answers of the package managers.
         const { question: _question, ...asking } = tools;
         const found = await surveyFleet(open.fleet, hosts, open.azure, asking, { follow, onPools });
@@ -100,19 +112,45 @@ export async function provisionHosts(
         adopt = await confirm(context, takeOverQuestion(titles));
       },
       waves: (survey) =>
-        planWaves(wavesOf(open.fleet.hosts, survey, { command: 'provision', proven: probe }), limits),
+        harmless === undefined
+          ? planWaves(wavesOf(open.fleet.hosts, survey, { command: 'provision', proven: probe }), limits)
+          : undefined,
+      left: () => harmless?.left ?? [],
       apply: async (survey) => {
         await prepare(survey);
         const { projects, hosts: inventory } = open.fleet;
         const exactFacts = saved !== undefined;
-        const how = { exactFacts, probe, inventory, limits, onPools, projects, adopt };
+        const only = harmless === undefined ? {} : { onlyHarmless: true as const };
+        const how = { exactFacts, probe, inventory, limits, onPools, projects, adopt, ...only };
         outcomes = await applyFleet(survey, open.azure, tools, how);
         return outcomes;
       },
     });
     if (outcomes !== undefined) await ended?.(outcomes);
-    return result;
+    if (result.exitCode === ExitCode.declined) return result;
+    if (harmless === undefined) return { ...result, json: { ...result.json, left: leftJson(undefined) } };
+    const { left } = harmless;
+    const all = withLeft(result, left);
+    if (outcomes === undefined) return all;
+    const { exitCode } = all;
+    const unsent = await reportLeft(context, open, {
+      outcomes,
+      left,
+      exitCode,
+      textfile: onlyHarmless?.textfile,
+    });
+    return { ...all, problems: [...(all.problems ?? []), ...unsent], warnings: unsent };
   });
+}
+
+/** Adds what is left to the result: exit code 3, unless a host failed. */
+function withLeft(result: Result, left: readonly Left[]): Result {
+  const { exitCode, json } = result;
+  return {
+    ...result,
+    exitCode: exitCode === ExitCode.ok && left.length > 0 ? ExitCode.changesPending : exitCode,
+    json: { ...json, left: leftJson(left) },
+  };
 }
 
 /** Returns a separate question: consent to changes on a host is no consent to disconnect another machine. */

@@ -1,5 +1,4 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 
 import { planFleetPools } from '../../fleet/apply/pools.ts';
 import { namedSlots } from '../../fleet/client/named-slots.ts';
@@ -32,7 +31,7 @@ import { isSilent } from '../../fleet/verdict/manager.ts';
 import { supportOnHost } from '../../fleet/status/support.ts';
 import { readParallelJobs } from '../../shared/azure/parallel-jobs.ts';
 import type { Context } from '../../shared/base/context.ts';
-import { FleetError, type Problem, usageError, whyNot } from '../../shared/base/errors.ts';
+import { FleetError, type Problem, usageError } from '../../shared/base/errors.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { valueOf } from '../../shared/base/reading.ts';
 import { quote } from '../../shared/base/shell.ts';
@@ -48,6 +47,7 @@ import type { Result } from '../result.ts';
 import { openFleet, type OpenFleet, openForPlan, withFleet } from '../run/fleet.ts';
 import type { Connected } from '../run/hosts.ts';
 import { openPlanning } from '../run/planning.ts';
+import { replaceFile } from '../run/replace-file.ts';
 import { watch } from '../watch/watch.ts';
 
 /** Shows the state of every host. Changes nothing. */
@@ -124,7 +124,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       const shown = rows.flatMap((row, index) =>
         details.slice(index, index + 1).map((more) => ({ row, ...more })),
       );
-      writePage(resolve(context.cwd, page), statusPage(shown, { ...pageNotes(open, found, beside), now }));
+      replaceFile(resolve(context.cwd, page), statusPage(shown, { ...pageNotes(open, found, beside), now }));
     }
     const shown = (): string => {
       if (page !== undefined) return `wrote ${page}\n\n${hostCounts(rows)}\n`;
@@ -285,27 +285,6 @@ function pageNotes({ fleet }: OpenFleet, { queues, parallelJobs }: Found, proble
     jobs,
     problems: problems.map(({ host, what }) => (host === undefined ? what : `${host}: ${what}`)),
   };
-}
-
-/** Replaces a file atomically. It holds no secret, and a web server may have to read it: the umask decides who can. */
-function writePage(file: string, page: string): void {
-  const draft = join(dirname(file), `.${basename(file)}.${process.pid}.tmp`);
-  try {
-    writeFileSync(draft, page, { mode: 0o644, flag: 'wx' });
-    renameSync(draft, file);
-  } catch (error) {
-    throw usageError(
-      {
-        code: 'output.file',
-        what: `${file} cannot be written`,
-        seen: whyNot(error),
-        next: 'name a file in a folder that you can write to',
-      },
-      error,
-    );
-  } finally {
-    rmSync(draft, { force: true });
-  }
 }
 
 function text({ stdout, env }: Context, { fleet }: OpenFleet, found: Found): string {

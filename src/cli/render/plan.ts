@@ -18,6 +18,7 @@ import {
 import { sha256 } from '../../shared/base/digest.ts';
 import { defined } from '../../shared/base/objects.ts';
 import type { Support } from '../../shared/base/support-dates.ts';
+import type { Left } from '../run/only-harmless.ts';
 import { withoutOwnName } from './alike.ts';
 import { count, widthOf, wrap } from './lines.ts';
 import { supportTroubles } from './support.ts';
@@ -28,6 +29,8 @@ interface PlanTextOptions extends Omit<ChangeLineOptions, 'width' | 'diff'> {
   readonly diff?: boolean;
   readonly color: boolean;
   readonly unread?: Unread;
+  /** Changes that the run leaves. Default: none. */
+  readonly left?: readonly Left[];
   /** How long what each host will have is supported; default: not shown. */
   readonly support?: readonly { readonly host: string; readonly support: readonly Support[] }[];
   /** Columns; longer lines are broken. Default 80. */
@@ -37,7 +40,7 @@ interface PlanTextOptions extends Omit<ChangeLineOptions, 'width' | 'diff'> {
 /** Returns the plan as text; hosts with equal changes are shown once. A saved plan is untrusted, so it is cleaned. */
 export function planText(
   given: FleetPlan,
-  { color, unread, support = [], width = 80, diff = false, scripts }: PlanTextOptions,
+  { color, unread, left = [], support = [], width = 80, diff = false, scripts }: PlanTextOptions,
 ): string {
   const plan = cleanPlan(given);
   const paint = painter(color);
@@ -46,8 +49,9 @@ export function planText(
     ...(plan.fleet.length === 0 ? [] : [fleetPart(plan.fleet, width, paint)]),
     ...groups(plan.hosts, options).map((group) => hostsPart(group, plan.hosts.length, options, paint)),
     plan.waves && wavesText(plan.waves, { paint, width }),
+    ...leftPart(plan, left, options, paint),
     ...supportTroubles(support).map((trouble) => troubleLines(trouble, { width, paint }).join('\n')),
-    summary(plan, unread),
+    summary(plan, unread, left),
   ];
   return `${sections.filter((section) => section !== undefined).join('\n\n')}\n`;
 }
@@ -83,6 +87,26 @@ function hostsPart(
     ...refusalLines(plan.refusals, options.width, paint),
     ...unreadLines(plan, options.width, paint),
   ].join('\n');
+}
+
+/** Returns what the run leaves, as the plan of each host. */
+function leftPart(
+  plan: FleetPlan,
+  left: readonly Left[],
+  options: ChangeLineOptions,
+  paint: Paint,
+): readonly string[] {
+  if (left.length === 0) return [];
+  const hosts = left.map(({ host, changes }) => ({ host, factsDigest: '', stages: [changes], refusals: [] }));
+  const whole = cleanPlan({ ...plan, fleet: [], hosts });
+  const what = 'changes that disturb or are not known yet, and those that may need them';
+  const [first = '', ...more] = wrap(what, options.width, 'Left: '.length, 4);
+  return [
+    [`${paint('bold', 'Left:')} ${paint('dim', first)}`, ...more.map((line) => paint('dim', line))].join(
+      '\n',
+    ),
+    ...groups(whole.hosts, options).map((group) => hostsPart(group, left.length, options, paint)),
+  ];
 }
 
 function headLines(
@@ -346,17 +370,23 @@ interface Unread {
 }
 
 /** Returns the last line: `Changes: 6 on 3 hosts, 1 host refused.` */
-function summary(plan: FleetPlan, { hosts, pools }: Unread = { hosts: 0, pools: [] }): string {
+function summary(
+  plan: FleetPlan,
+  { hosts, pools }: Unread = { hosts: 0, pools: [] },
+  left: readonly Left[] = [],
+): string {
   const changed = plan.hosts.filter(({ stages }) => stages.length > 0);
   const changes = changed.reduce((sum, { stages }) => sum + stages.flat().length, 0);
   const rebooted = changed.filter(({ stages }) => stages.flat().some(reboots));
   const refused = plan.hosts.filter(({ refusals }) => refusals.length > 0);
-  const upToDate = plan.hosts.filter(isEmpty);
+  const leftOn = new Set(left.map(({ host }) => host));
+  const upToDate = plan.hosts.filter((host) => isEmpty(host) && !leftOn.has(host.host));
   const parts = [
     ...(plan.fleet.length === 0 ? [] : [`${plan.fleet.length} in Azure DevOps`]),
     ...(changed.length === 0 ? [] : [`${changes} on ${hostCount(changed.length)}`]),
     ...(rebooted.length === 0 ? [] : [`${hostCount(rebooted.length)} to be rebooted`]),
     ...(refused.length === 0 ? [] : [`${hostCount(refused.length)} refused`]),
+    ...(left.length === 0 ? [] : [`${hostCount(left.length)} with changes left`]),
     ...(upToDate.length === 0 ? [] : [`${hostCount(upToDate.length)} up to date`]),
   ];
   const unread = [

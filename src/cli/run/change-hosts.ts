@@ -13,11 +13,13 @@ import type { CommandInput } from '../command.ts';
 import type { Options } from '../options.ts';
 import { usesColor } from '../render/color.ts';
 import { count, say } from '../render/lines.ts';
+import { leftText } from '../render/left.ts';
 import { outcomeText } from '../render/outcome.ts';
 import { planText } from '../render/plan.ts';
 import { declined, problemsAmong, type Result } from '../result.ts';
 import type { Connected } from './hosts.ts';
 import type { OpenHosts } from './inventory.ts';
+import type { Left } from './only-harmless.ts';
 
 /** The parts of a command that changes hosts: read, show, ask, apply. */
 export interface HostChanges<Found extends AnySurvey> {
@@ -37,6 +39,8 @@ export interface HostChanges<Found extends AnySurvey> {
   readonly elsewhere?: (found: Found) => readonly string[];
   /** Returns the result where the plan as shown is not carried out: nothing is asked and changed. */
   readonly stop?: (found: Found, plan: FleetPlan) => Result | undefined;
+  /** Changes that the run leaves by intention, shown with the plan and at the end. */
+  readonly left?: () => readonly Left[];
   /** Problems outside the hosts, reported if only the plan is shown. */
   readonly beside?: () => readonly Problem[];
 }
@@ -61,7 +65,7 @@ export async function changeHosts<Found extends AnySurvey>(
   });
   const elsewhere = changes.elsewhere?.(found) ?? [];
   if (!options.flag('json')) {
-    showPlan(context, input, plan, found);
+    showPlan(context, input, plan, found, changes.left?.());
     if (elsewhere.length > 0) say(context.stdout, `${elsewhere.join('\n')}\n`);
   }
   if (options.flag('dryRun')) {
@@ -87,12 +91,13 @@ export async function changeHosts<Found extends AnySurvey>(
   open.redraw();
   const outcomes = await changes.apply(found);
   await open.quiet();
+  const color = usesColor(context.stdout, context.env);
+  const width = context.stdout.columns ?? Number.POSITIVE_INFINITY;
   return {
     exitCode: exitCodeOf(outcomes),
     json: { plan, hosts: outcomes },
     problems: problemsAmong(outcomes),
-    text: () =>
-      `\n${outcomeText(outcomes, { color: usesColor(context.stdout, context.env), width: context.stdout.columns ?? Number.POSITIVE_INFINITY })}`,
+    text: () => `\n${outcomeText(outcomes, { color, width })}${leftText(changes.left?.() ?? [], width)}`,
   };
 }
 
@@ -111,13 +116,20 @@ function dryResult(
 }
 
 /** Shows the plan if it has changes, or with --dry-run. */
-function showPlan(context: Context, { options }: CommandInput, plan: FleetPlan, found: AnySurvey): void {
+function showPlan(
+  context: Context,
+  { options }: CommandInput,
+  plan: FleetPlan,
+  found: AnySurvey,
+  left: readonly Left[] = [],
+): void {
   if (!hasChanges(plan) && !options.flag('dryRun')) return;
   const text = planText(plan, {
     scripts: options.flag('showScripts'),
     diff: options.flag('diff'),
     color: usesColor(context.stdout, context.env),
     unread: unreadIn(found),
+    left,
     width: context.stdout.columns ?? 100,
   });
   say(context.stdout, `${text}\n`);

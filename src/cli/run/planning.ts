@@ -110,7 +110,8 @@ export async function openPlanning(
     steps:
       part?.steps(facts, host, desiredFor(host)) ??
       (blockedOf({ host, facts }, blocked) === undefined ? allSteps : withoutManager),
-    disturbOthers: input.options.flag('disturbOthers'),
+    // What disturbs is left with --only-harmless, and refuses no host.
+    disturbOthers: input.options.flag('disturbOthers') || input.options.flag('onlyHarmless'),
   });
   const getsToken = ({
     host,

@@ -54,6 +54,8 @@ export interface ApplyHostOptions {
   readonly removes?: true;
   /** If the changes fail, or the host afterwards, its agents stay drained, even where the GPUs work: nothing is undone. */
   readonly staysDrained?: true;
+  /** The plans have harmless changes only: no host is drained, and one that an earlier run left drained is left alone. */
+  readonly onlyHarmless?: true;
 }
 
 /**
@@ -95,7 +97,7 @@ async function applyLocked(
   survey: Survey,
   { audit, onLocked }: { readonly audit: AuditEntry; readonly onLocked: () => void },
   tools: ApplyTools,
-  { exactFacts, proof, removes, staysDrained }: ApplyHostOptions,
+  { exactFacts, proof, removes, staysDrained, onlyHarmless }: ApplyHostOptions,
 ): Promise<HostOutcome> {
   const { host, connection, plan: announced } = survey;
   const { name } = host;
@@ -121,7 +123,7 @@ async function applyLocked(
     let now = await plan(factsAfterChanges);
     if (exactFacts) checkSaved(now, announced, name);
     for (let round = 1; ; round += 1) {
-      if (leftDrained(now.facts, tools.command)) {
+      if (leftDrained(now.facts, tools.command) && onlyHarmless !== true) {
         // This run enables the agents that an earlier run left drained, once the host is proven. A manager that did not run
         // before may report this only now.
         drained = await drain(client, 'prove the host', host, tools);
@@ -134,6 +136,7 @@ async function applyLocked(
       const stage = firstStage(now.plan);
       if (stage.length === 0) break;
       if (round === maxRounds) throw endless(name, stage);
+      if (onlyHarmless === true && needsDrain(stage)) throw new Error(`the plan of ${name} disturbs jobs`);
       if (drained === undefined && needsDrain(stage) && mayRun(now.facts)) {
         drained = await drain(client, stage[0]?.title ?? '', host, tools);
         begunBefore = begun;
@@ -336,7 +339,8 @@ async function applyPlan(
   const [refusal] = survey.plan.refusals;
   if (refusal !== undefined)
     return { host: name, state: 'failed', changes: 0, problem: refused(name, refusal) };
-  return isEmpty(left) && !leftDrained(survey.facts, tools.command)
+  const isResumed = leftDrained(survey.facts, tools.command) && options.onlyHarmless !== true;
+  return isEmpty(left) && !isResumed
     ? { host: name, state: 'ok', changes: 0 }
     : applyHost(survey, tools, options);
 }

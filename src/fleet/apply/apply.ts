@@ -1,5 +1,6 @@
 import type { AzureClient } from '../../shared/azure/client.ts';
 import { hostProblem } from '../../shared/base/host-trouble.ts';
+import { defined } from '../../shared/base/objects.ts';
 import { valueOf } from '../../shared/base/reading.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
 import { statusOf } from '../facts/unread.ts';
@@ -19,8 +20,8 @@ import { proofOf } from './prove.ts';
 import type { HostsSurvey, Survey } from './survey.ts';
 import { runWaves, type InWaves, blockedOf, wavesOf } from './waves.ts';
 
-interface ApplyFleetOptions extends Pick<ApplyHostOptions, 'exactFacts'> {
-  /** Prove each host afterwards. */
+interface ApplyFleetOptions extends Pick<ApplyHostOptions, 'exactFacts' | 'onlyHarmless'> {
+  /** Prove each host afterwards; with `onlyHarmless` each that gets changes. */
   readonly probe: boolean;
   /** All hosts of the inventory, which are the members of the pools. */
   readonly inventory: readonly HostSpec[];
@@ -41,7 +42,7 @@ export async function applyFleet(
   survey: FleetSurvey,
   client: AzureClient,
   tools: ApplyTools,
-  { probe, inventory, limits, projects, adopt, onPools, exactFacts }: ApplyFleetOptions,
+  { probe, inventory, limits, projects, adopt, onPools, exactFacts, onlyHarmless }: ApplyFleetOptions,
 ): Promise<readonly HostOutcome[]> {
   tools.emit({ kind: 'phase', phase: 'apply' });
   const pools = await applyFleetPools(client, survey.pools, tools.emit);
@@ -60,9 +61,12 @@ export async function applyFleet(
       { ...tools, poolsReady },
       {
         exactFacts,
+        ...defined({ onlyHarmless }),
         blocked: blockedOf(host, pools.blocked),
         takeNames: () => takeOverNames(host, names, tools),
-        ...(probe ? { proof: proofOf(host, lists, tools) } : {}),
+        ...(probe && (onlyHarmless !== true || host.plan.stages.length > 0)
+          ? { proof: proofOf(host, lists, tools) }
+          : {}),
       },
     ),
   );

@@ -35,7 +35,7 @@ export type LoadContext = Pick<Context, 'env' | 'cwd' | 'home'>;
  * mistake in `details`, or with the problem itself if there is only one.
  */
 export function loadFleet(file: string, context: LoadContext): Fleet {
-  return parseFleet(read(path.resolve(context.cwd, file), file), file, context);
+  return parseFleet(readInventory(path.resolve(context.cwd, file), file), file, context);
 }
 
 /** Parses an inventory that is not in a file yet. `file` names it in messages and anchors relative paths. */
@@ -87,7 +87,8 @@ function build(file: InventoryFile, folders: Folders) {
   };
 }
 
-function read(full: string, shown: string): string {
+/** Reads the text of an inventory. `shown`: its name in messages. */
+export function readInventory(full: string, shown: string): string {
   const bytes = readBytes(full, shown);
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -268,7 +269,7 @@ export function originsIn(
   context: LoadContext,
 ): (host: string, path: readonly string[]) => Origin | undefined {
   const full = path.resolve(context.cwd, file);
-  const document = new InventoryDocument(read(full, file), file);
+  const document = new InventoryDocument(readInventory(full, file), file);
   document.expandVariables(context.env);
   const part = withHostsFrom(validate(document), document, path.dirname(full));
   if (part === undefined) throw new TypeError(`${file} has changed`);

@@ -71,6 +71,15 @@ describe('a driver that reboots three hosts with twelve jobs on them', () => {
 `);
   });
 
+  test('--only-harmless leaves it on all hosts and says so: no drain, no change, all jobs continue', async () => {
+    const untouched = await Promise.all(lab.hosts.map(traces));
+    const { code, stdout, stderr } = await cli('provision', '--only-harmless', '--yes');
+    expect(code, `${stdout}\n${stderr}`).toBe(3);
+    expect(stdout).toMatch(/ changes? left: /);
+    expect(await Promise.all(lab.hosts.map(traces))).toEqual(untouched);
+    for (const name of names) expect(await on(name).states()).toBe('busy busy busy busy');
+  });
+
   test('a canary that fails: no job is lost, and nothing behind it is touched', async () => {
     before = Object.fromEntries(
       await Promise.all(lab.hosts.map(async (host) => [host.name, await traces(host)] as const)),

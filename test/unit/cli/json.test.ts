@@ -27,6 +27,7 @@ beforeAll(() => {
   for (const [name, more] of [
     ['inventory.yaml', ''],
     ['lab.yaml', ', h200-2: {}'],
+    ['main.yaml', ', h200-2: {}'],
   ] as const)
     writeFileSync(
       join(fake.folder, name),

@@ -12,6 +12,10 @@ export const inventoryCodes = {
     'set the same dockerfile: for both, in defaults or a group',
   ],
   'inventory.ca': ['the CA file cannot be read', 'correct ca:, or create the file'],
+  'inventory.commands-differ': [
+    'the inventory makes azp-fleet run, read or send something that the other inventory does not',
+    'review these values, and run the plan by hand',
+  ],
   'inventory.credential': ['token and servicePrincipal are both set', 'remove one of them'],
   'inventory.dataset-path': [
     'two datasets have the same path in the container',

@@ -126,6 +126,10 @@ export const provisionCodes = {
     'the waves stopped before this host because too many others failed',
     'fix the hosts that are named, then run the command again',
   ],
+  'provision.left': [
+    '`provision --only-harmless` left changes that disturb, or that come after one that does',
+    'run `azp-fleet provision` when the hosts may be drained',
+  ],
   'remove.agent-busy': [
     'Azure DevOps still counts a job as running on an agent that is to be removed',
     'run the command again after the time in the message, or with --wait',

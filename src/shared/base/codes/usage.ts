@@ -62,6 +62,10 @@ export const usageCodes = {
   ],
   'usage.no-hosts': ['the options exclude every host', 'run without the option that excludes them'],
   'usage.no-terminal': ['stdin is not a terminal', 'use --yes, or run the command in a terminal'],
+  'usage.only-harmless': [
+    '--only-harmless has an option beside it that contradicts it, or --textfile has no --only-harmless',
+    'omit one of the two options',
+  ],
   'usage.option': ['the value of an option is not valid', 'write what the message expects'],
   'usage.pipeline-kind': [
     'no agent of the pool can run such a pipeline',
