@@ -49,7 +49,7 @@ const changeOptions: readonly OptionSpec[] = [...waveOptions, disturbOthers, dra
 const onlyHarmless: OptionSpec = {
   flags: '--only-harmless',
   description:
-    'only changes that disturb nothing and need none that does; drains no host; exit 3 while others are left',
+    'only changes that disturb nothing and need none that does; no drain; exit 3 while others are left',
 };
 
 const bundle: OptionSpec = {
@@ -90,7 +90,7 @@ const fleetCommands: readonly CommandSpec[] = [
     group: 'Change',
     summary: 'make the hosts match the inventory, and verify the result',
     description:
-      'Plans, asks, applies, and runs nvidia-smi in a container on every host. After an interruption the next run resumes. With --only-harmless it makes the changes of each host up to the first stage that disturbs, such as a restart of Docker, checks only hosts that it changes, and reports what is left: at the end, in the textfile, and to the webhooks of the hosts.',
+      'Plans, asks, applies, and runs nvidia-smi in a container on every host. After an interruption the next run resumes. With --only-harmless each host gets its changes up to the first stage that disturbs; what is left is reported, to webhooks too.',
     positionals: '[hosts...]',
     options: [
       { flags: '--plan <file>', description: 'apply this plan; refused for hosts that changed since' },
@@ -99,7 +99,7 @@ const fleetCommands: readonly CommandSpec[] = [
       onlyHarmless,
       {
         flags: '--textfile <file>',
-        description: 'with --only-harmless: write what is left for node_exporter, to a .prom file',
+        description: 'with --only-harmless: a .prom file with what is left, for node_exporter',
       },
       diff,
       { flags: '--show-scripts', description: 'the exact scripts and files of every change' },
@@ -126,7 +126,7 @@ const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet provision h200-1 --adopt', 'a reinstalled machine keeps its agent names'],
       ['azp-fleet provision --rerun failed', 'hosts that failed in the last run'],
       ['azp-fleet provision --bundle site.bundle', 'hosts without internet access'],
-      ['azp-fleet provision --only-harmless --yes', 'from a timer: what disturbs is left, and reported'],
+      ['azp-fleet provision --only-harmless --yes', 'from a timer: what disturbs is left'],
     ],
     json: ['plan', 'hosts', 'left'],
     load: async () => (await import('./commands/provision.ts')).run,

@@ -159,16 +159,15 @@ export const inventoryCommands: readonly CommandSpec[] = [
     options: [
       {
         flags: '--same-commands-as <file>',
-        description:
-          'first compare it with this inventory, as text: stop unless cmd:, sshConfig:, dockerfile:, and where secrets are found and sent, are equal',
+        description: 'stop unless its commands and sources of secrets equal those of this inventory',
       },
     ],
     examples: [
       ['azp-fleet inventory check lab.yaml', 'each mistake with its line and its fix'],
-      ['azp-fleet inventory check lab.yaml --same-commands-as main.yaml', 'before a plan of a pull request'],
+      ['azp-fleet inventory check lab.yaml --same-commands-as main.yaml', 'for a pull request'],
     ],
     json: ['file', 'organization', 'hosts', 'warnings'],
-    load: async () => (await import('./commands/inventory.ts')).runCheck,
+    load: async () => (await import('./commands/inventory-check.ts')).run,
   },
   {
     name: 'inventory import',

@@ -1,4 +1,5 @@
-import { stableJson } from '../../shared/base/digest.ts';
+import { isDeepStrictEqual } from 'node:util';
+
 import { type Problem, usageError } from '../../shared/base/errors.ts';
 import { excerpt } from '../../shared/base/foreign-text.ts';
 import { isObject } from '../../shared/base/objects.ts';
@@ -38,14 +39,14 @@ export function checkSameCommands(inventory: InventoryText, base: InventoryText)
   const paths = new Map([...known, ...values].map(([key, { path }]) => [key, path]));
   const problems = [...paths].flatMap(([key, path]): readonly Problem[] => {
     const [here, there] = [values.get(key), known.get(key)];
-    if (here?.json === there?.json) return [];
+    if (here && there && isDeepStrictEqual(here.value, there.value)) return [];
     return [
       {
         code: 'inventory.commands-differ',
         step: 'inventory',
         what: `${now.document.place(path)}: ${dotted(path)} differs from ${base.name}`,
-        expected: there === undefined ? 'no such key' : excerpt(there.json),
-        seen: here === undefined ? 'no such key' : excerpt(here.json),
+        expected: shown(there),
+        seen: shown(here),
         next: 'review it, and run the plan by hand',
       },
     ];
@@ -83,14 +84,18 @@ function several(problems: readonly Problem[], { name }: InventoryText, base: In
 
 interface FixedValue {
   readonly path: Path;
-  readonly json: string;
+  readonly value: unknown;
+}
+
+function shown(found: FixedValue | undefined): string {
+  return found === undefined ? 'no such key' : excerpt(JSON.stringify(found.value));
 }
 
 /** Returns the values that may not differ, by their paths. */
 function fixedValues(document: unknown): ReadonlyMap<string, FixedValue> {
   const found = new Map<string, FixedValue>();
   const note = (path: Path, value: unknown): void => {
-    found.set(JSON.stringify(path), { path, json: stableJson(value) });
+    found.set(JSON.stringify(path), { path, value });
   };
   const visit = (value: unknown, path: Path): void => {
     if (isLabels(path)) return;

@@ -13,7 +13,7 @@ export const inventoryCodes = {
   ],
   'inventory.ca': ['the CA file cannot be read', 'correct ca:, or create the file'],
   'inventory.commands-differ': [
-    'the inventory makes azp-fleet run, read or send something that the other inventory does not',
+    'the inventory has other commands, files or destinations of secrets than the other inventory',
     'review these values, and run the plan by hand',
   ],
   'inventory.credential': ['token and servicePrincipal are both set', 'remove one of them'],
