@@ -10,6 +10,7 @@ import { drainEnd, drainLine, minuteOf } from '../../shared/contract/drain.ts';
 import { idleLine } from '../../shared/contract/idle.ts';
 import { gibText } from '../../shared/contract/slots.ts';
 import { shortGpu } from '../../shared/health/checkup.ts';
+import { withHost } from '../../shared/health/findings.ts';
 import type { Finding, Verdict } from '../../shared/health/verdict.ts';
 import { alike, hostLabel } from './alike.ts';
 import type { Paint, Style } from './color.ts';
@@ -173,7 +174,8 @@ function namedSlotNotes(rows: readonly StatusRow[]): readonly Trouble[] {
       const at = minuteOf(jobSince ?? since);
       const what = [`agent ${agent}: ${state}`, at && `since ${at}`, job].filter(Boolean).join(', ');
       const why = cause === undefined ? '' : `: ${cause}`;
-      return { places: [`${host}/${slot}`], severity: 'info', what: `${what}${why}`, next: next ?? '' };
+      const shown = { severity: 'info' as const, what: `${what}${why}`, next: next ?? '' };
+      return { places: [`${host}/${slot}`], ...withHost(shown, host) };
     }),
   );
 }

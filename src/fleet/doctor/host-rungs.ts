@@ -5,6 +5,7 @@ import type { ManagerStatus } from '../../shared/contract/status.ts';
 import { imageOverall } from '../../shared/contract/status.ts';
 import type { Code } from '../../shared/base/codes/code.ts';
 import { shortGpu } from '../../shared/health/checkup.ts';
+import { withHost } from '../../shared/health/findings.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 import type { Facts, GatheredFacts } from '../facts/facts.ts';
 import {
@@ -209,7 +210,7 @@ const checks: Readonly<Record<HostRung, Own>> = {
   },
   agents: {
     title: 'agents',
-    dependsOn: ['probe', 'host-token', 'pool', 'image', 'dataset', 'disk'],
+    dependsOn: ['clock', 'probe', 'host-token', 'pool', 'image', 'dataset', 'disk'],
     check: checkAgents,
   },
 };
@@ -262,20 +263,21 @@ const alsoFixed: ReadonlySet<Code> = new Set<Code>([
 function isLeft(code: Code, { driver, docker, toolkit }: HostSpec): boolean {
   if (/^(?:driver|smi)\./.test(code)) return !driver.install;
   if (code.startsWith('docker.')) return docker.left === true;
-  return /^toolkit\.|^engine\.cdi-stale$/.test(code) && toolkit.left === true;
+  return /^toolkit\.|^engine\.(?:cdi-stale|no-gpu-driver)$/.test(code) && toolkit.left === true;
 }
 
 const provision = /^run [`"]azp-fleet provision[`"]/;
 
 /** Marks what `provision` of this host fixes, and names the command; what else to do follows it. */
 function fixable(host: HostSpec, problem: Broken): Check {
-  const isFixed = provision.test(problem.next) || alsoFixed.has(problem.code);
-  if (!isFixed || isLeft(problem.code, host)) return broken(problem);
+  const named = withHost(problem, host.name);
+  const isProvision = provision.test(named.next);
+  if ((!isProvision && !alsoFixed.has(named.code)) || isLeft(named.code, host)) return broken(named);
   const command = `run \`azp-fleet provision ${host.name}\``;
-  const next = provision.test(problem.next)
-    ? problem.next.replace(provision, command)
-    : `${command}; if that does not help, ${problem.next.replaceAll(/\bHOST\b/g, host.name)}`;
-  return broken({ ...problem, next, fix: 'provision' });
+  const next = isProvision
+    ? named.next.replace(provision, command)
+    : `${command}; if that does not help, ${named.next}`;
+  return broken({ ...named, next, fix: 'provision' });
 }
 
 function ofFacts(check: (facts: GatheredFacts, seen: HostSeen) => Check) {

@@ -1,6 +1,7 @@
 import type { AgentsIn } from './host-view.ts';
 import { judgeSlot, type SlotVerdict } from './slot.ts';
 import type { ManagerStatus } from '../../shared/contract/status.ts';
+import { quote } from '../../shared/base/shell.ts';
 import { finding } from '../../shared/health/findings.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 
@@ -70,7 +71,8 @@ function troubles(judged: readonly Judged[]): readonly Finding[] {
     const { code, what, next } = first;
     const agents = group.map(({ agent }) => agent);
     const severity = all && code !== 'agents.disabled' ? 'fail' : 'warn';
-    return [{ code, agents, severity, what: withAgentNames(agents, what), next }];
+    const named = next.replaceAll(/\bAGENT\b/g, () => agents.map(quote).join(' '));
+    return [{ code, agents, severity, what: withAgentNames(agents, what), next: named }];
   });
 }
 

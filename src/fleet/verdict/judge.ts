@@ -20,7 +20,7 @@ import { Capabilities } from '../../shared/contract/paths.ts';
 import { imageOverall, type ManagerStatus } from '../../shared/contract/status.ts';
 import { conclude } from '../../shared/health/checkup.ts';
 import type { Finding, Trouble, Verdict } from '../../shared/health/verdict.ts';
-import { divide, type HiddenFinding } from '../../shared/health/findings.ts';
+import { divide, type HiddenFinding, withHost } from '../../shared/health/findings.ts';
 
 export interface Judgement {
   readonly verdict: Verdict;
@@ -35,10 +35,17 @@ export interface Judgement {
 }
 
 /**
- * Returns the verdict on a host, for the proof of `provision`, for `status` and for everything else that shows a host's state. Facts
- * come first: what is missing on the host hides what follows from it. Pure.
+ * Returns the verdict on a host, for the proof of `provision`, for `status` and for everything else that shows a host's state; next
+ * actions name the host. Pure.
  */
 export function judge(view: HostView): Judgement {
+  const { verdict, findings, hidden, ...rest } = judged(view);
+  const named = <T extends { readonly next: string }>(each: T): T => withHost(each, view.host);
+  return { ...rest, verdict: named(verdict), findings: findings.map(named), hidden: hidden.map(named) };
+}
+
+/** Facts come first: what is missing on the host hides what follows from it. */
+function judged(view: HostView): Judgement {
   const { host, facts, probe, agentsIn, now, factsReadAt, waited = false, hidesYoung = false } = view;
   const missing = hostFindings(facts);
   const probed = probe?.findings ?? [];

@@ -152,7 +152,9 @@ function poolTrouble(slot: SlotStatus, context: SlotContext): Trouble | undefine
     return trouble(
       'agents.offline',
       `runs here, but is ${agent === undefined ? 'not registered' : 'offline'} in pool ${pool}`,
-      'check the container’s log (`docker logs`) and the network path from the host to Azure DevOps',
+      agent === undefined && slot.container?.startsWith('host-') !== true
+        ? 'run `docker stop AGENT` on the host when no job runs in it: the manager then registers a new agent'
+        : 'check the container’s log (`docker logs`) and the network path from the host to Azure DevOps',
     );
   const tags = agent.userCapabilities ?? {};
   if (status.owner !== undefined && tags[Capabilities.owner] !== status.owner)

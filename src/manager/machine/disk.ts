@@ -57,7 +57,7 @@ export function diskCause(space: DiskSpace, path: string): Cause {
     space.freeInodes < 0.02
       ? `the disk of Docker (${path}) has no inodes left`
       : `the disk of Docker (${path}) is full: ${free} GiB free`;
-  return { code: 'disk.full', what, next: 'free space there; docker system df shows what uses it' };
+  return { code: 'disk.full', what, next: 'free space there; `docker system df` shows what uses it' };
 }
 
 /** Unused images that stay, for a rollback. */

@@ -262,7 +262,7 @@ const remarkCauses: Readonly<Record<RemarkKind, Cause>> = {
   clock: {
     code: 'agent.clock-skew',
     what: "this host's clock differs from the server's by more than five minutes: logins are refused",
-    next: 'synchronize the clock: timedatectl set-ntp true on the host',
+    next: 'run `timedatectl set-ntp true` on the host',
   },
   network: {
     code: 'agent.cannot-connect',

@@ -1,5 +1,6 @@
 import { defined } from '../../shared/base/objects.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
+import { withHost } from '../../shared/health/findings.ts';
 import { type Sender, webhookBody } from '../../shared/webhook/message.ts';
 import type { Episode } from './episodes.ts';
 
@@ -7,9 +8,11 @@ const longestCause = 400;
 
 /** Returns the body of a message on what has begun and ended. Pure. */
 export function changeMessage(
-  { begun, ended }: { readonly begun: readonly Episode[]; readonly ended: readonly Episode[] },
+  changes: { readonly begun: readonly Episode[]; readonly ended: readonly Episode[] },
   sender: Sender,
 ): string {
+  const named = (all: readonly Episode[]) => all.map((each) => withHost(each, sender.host));
+  const [begun, ended] = [named(changes.begun), named(changes.ended)];
   const lines = [...groupAlike(begun).map(begunLine), ...groupAlike(ended).map(endedLine)];
   const events = [
     ...begun.map((episode) => ({ state: 'begun', ...shown(episode) })),

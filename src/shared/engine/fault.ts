@@ -17,13 +17,13 @@ const rules: readonly Rule[] = [
     match:
       /could not select device driver|no known GPU vendor found|AMD CDI spec not found|unknown or invalid runtime name/i,
     what: 'Docker cannot give containers a GPU',
-    next: 'install nvidia-container-toolkit and restart Docker: azp-fleet provision does both',
+    next: 'run `azp-fleet provision`, which installs nvidia-container-toolkit and restarts Docker',
   },
   {
     code: 'engine.cdi-stale',
     match: /unresolvable CDI devices/i,
     what: 'the CDI specification does not contain the GPU',
-    next: 'write it again: nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml',
+    next: 'run `nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml` on the host',
   },
   {
     code: 'engine.driver-not-loaded',

@@ -12,6 +12,12 @@ export function finding(
   return { code, severity: findingEntry(code)?.severity ?? 'fail', what: what ?? cause, next, ...more };
 }
 
+/** Puts the name of a host into the commands of a next action. Pure. */
+export function withHost<T extends { readonly next: string }>(shown: T, host: string): T {
+  const next = shown.next.replaceAll(/\bHOST\b/g, () => host);
+  return next === shown.next ? shown : { ...shown, next };
+}
+
 /** A finding that is not shown. */
 export interface HiddenFinding extends Finding {
   /** The finding that causes it. Absent: it has not lasted long enough yet. */

@@ -162,7 +162,7 @@ function authFailure(
       expected: `a valid token of ${organization}`,
       seen,
       next: expired
-        ? `make a new token at ${organization}/_usersSettings/tokens, put it where "token:" of the inventory points, then run "azp-fleet provision"`
+        ? `make a new token at ${organization}/_usersSettings/tokens, put it where "token:" of the inventory points, then run \`azp-fleet provision\``
         : `check that the token is of this organization and not expired or revoked; a new one, with the ${patScope}, is made at ${organization}/_usersSettings/tokens`,
     },
     { status, ...(typeKey === undefined ? {} : { typeKey }) },

@@ -2,8 +2,8 @@
 export const azureCodes = {
   'azure.auth': [
     'token rejected (401)',
-    'check or replace the token, and check organization:',
-    { kind: 'permanent' },
+    'make a new token, put it where "token:" of the inventory points, then run `azp-fleet provision`; if the token is valid, check organization:',
+    { title: 'Token is rejected', kind: 'permanent' },
   ],
   'azure.auto-update': [
     'the pool updates its agents: an agent for one job would update itself instead of running the job',

@@ -193,7 +193,7 @@ export const healthCodes = {
   ],
   'driver.mismatch': [
     'the loaded kernel module and the driver libraries have different versions',
-    'reboot the host, or run `azp-fleet provision`, which reloads the modules',
+    'run `azp-fleet reboot HOST`: the host then loads the installed module',
     {
       title: 'Driver versions differ',
       when: 'exit 18, `Driver/library version mismatch`; `cuInit` returns 803 in a container',
@@ -255,7 +255,7 @@ export const healthCodes = {
   ],
   'gpu.missing': [
     'a GPU is on the PCI bus, and nvidia-smi does not list it',
-    'reboot the host; if it is still missing, check `journalctl -k | grep NVRM` and the hardware',
+    'run `azp-fleet reboot HOST`; if it is still missing, check `journalctl -k | grep NVRM` and the hardware',
     {
       title: 'GPU is not listed',
       when: 'on the PCI bus (VGA or 3D controller of NVIDIA, not bound to vfio-pci), but not listed; stops the slots on that GPU',
@@ -331,7 +331,7 @@ export const healthCodes = {
   ],
   'host.clock-off': [
     'the clock of a host differs from that of the machine of `azp-fleet status` by more than 5 min',
-    'compare both with the time (`date -u`), and synchronize the wrong one (`timedatectl set-ntp true`); Azure DevOps refuses agents whose clock is off by 5 min',
+    'run `timedatectl set-ntp true` on the machine whose clock is wrong (compare `date -u` on both); Azure DevOps refuses agents whose clock is off by 5 min',
     {
       title: 'Clock differs',
       severity: 'info',
@@ -428,7 +428,7 @@ export const healthCodes = {
   ],
   'smi.hung': [
     'nvidia-smi does not answer: a GPU or the driver hangs',
-    'reboot the host; if the fault returns, check the hardware',
+    'run `azp-fleet reboot HOST`; if the fault returns, check the hardware',
     {
       title: 'nvidia-smi hangs',
       when: 'no answer within 60 s, also from `nvidia-modprobe`, or a probe container that cannot be stopped; no second one starts while one hangs; verdict *hung*',

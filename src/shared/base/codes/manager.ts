@@ -105,7 +105,10 @@ export const managerCodes = {
   'manager.old-view': [
     'the manager’s test of the connection, or its view of the pool, is too old for a verdict',
     'check `journalctl -u azp-fleet-manager` on the host',
-    { title: 'View of the manager is old', dependsOn: [...managerFaults, 'azure.no-connection'] },
+    {
+      title: 'View of the manager is old',
+      dependsOn: [...managerFaults, 'azure.no-connection', 'azure.auth'],
+    },
   ],
   'manager.silent': [
     'the manager has not reported for 90 s',

@@ -139,7 +139,7 @@ describe('a proof', () => {
     expect(proof.verdict).toEqual({
       state: 'failed',
       cause: 'the agent image failed: no route to the registry; agents continue with the previous one',
-      next: 'check `azp-fleet image which HOST` and `journalctl -u azp-fleet-manager` on the host',
+      next: 'check `azp-fleet image which h200-1` and `journalctl -u azp-fleet-manager` on the host',
     });
     expect(proof.tookMs).toBe(3000);
     expectOneVerdict(proof);

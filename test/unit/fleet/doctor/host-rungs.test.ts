@@ -183,7 +183,13 @@ const failures: [string, HostRung, Observation, Code, ('provision' | undefined)?
     'engine.cdi-stale',
     'provision',
   ],
-  ['no hook', 'toolkit', observed(facts(), failing('engine.no-gpu-driver')), 'engine.no-gpu-driver'],
+  [
+    'no hook',
+    'toolkit',
+    observed(facts(), failing('engine.no-gpu-driver', 'run `azp-fleet provision`, which installs it')),
+    'engine.no-gpu-driver',
+    'provision',
+  ],
   [
     'no image to probe with',
     'probe',
@@ -192,7 +198,7 @@ const failures: [string, HostRung, Observation, Code, ('provision' | undefined)?
     'provision',
   ],
   ['a GPU is gone', 'probe', observed(facts(), failing('gpu.missing')), 'gpu.missing'],
-  ['nvidia-smi hangs', 'probe', observed(facts(), failing('smi.hung')), 'smi.hung'],
+  ['nvidia-smi hangs', 'probe', observed(facts(), failing('smi.hung', 'reboot HOST')), 'smi.hung'],
   [
     'an XID',
     'probe',
@@ -231,6 +237,17 @@ const failures: [string, HostRung, Observation, Code, ('provision' | undefined)?
   ['a dead proxy', 'azure', withReport(reported('azure.no-connection')), foreignCode('azure.no-connection')],
   ['a connection that was not tested', 'azure', withReport({ connection: { to: 'x' } }), 'manager.old-view'],
   ['a token that ended', 'host-token', withReport(reported('azure.auth')), foreignCode('azure.auth')],
+  [
+    'a token that ended long ago',
+    'host-token',
+    withReport({
+      ...reported('azure.auth'),
+      pools: [{ name: 'gpu-lab', up: false, at: new Date(now - 3_600_000).toISOString() }],
+    }),
+    foreignCode('azure.auth'),
+    undefined,
+    { isListed: false },
+  ],
   [
     'no pool',
     'pool',
@@ -300,6 +317,7 @@ describe('stops at each rung', () => {
     const found = rungs.get(rung);
     if (found?.state === 'broken') {
       expect(found.next).toMatch(/^[a-z]/);
+      expect(found.next).not.toContain('HOST');
       expect(found.fix).toBe(fix);
       if (fix !== undefined && found.next.includes('provision'))
         expect(found.next).toContain('azp-fleet provision h200-1');

@@ -324,6 +324,7 @@ describe('a host with agents in several pools', () => {
     expect(verdict).toMatchObject({
       state: 'degraded',
       cause: 'h200-1-1: runs here, but is not registered in pool gpu-training',
+      next: expect.stringContaining('run `docker stop h200-1-1` on the host') as string,
     });
   });
 

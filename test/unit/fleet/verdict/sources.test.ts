@@ -29,7 +29,7 @@ const aged: Readonly<Record<Exclude<Source, 'facts'>, (at: string | undefined) =
 const agedSources = Object.keys(maxAgeMs).flatMap((source) =>
   source === 'facts' ? [] : [source as keyof typeof aged],
 );
-const refused = { code: 'azure.auth', what: 'the token is not accepted', next: 'replace it' };
+const refused = { code: 'manager.registries', what: 'the passwords cannot be read', next: 'provision it' };
 const hot = { code: 'gpu.hot', severity: 'warn', what: 'hot', next: 'cool it' } as const;
 const states: readonly (readonly [string, string, Partial<ManagerStatus>])[] = [
   ['healthy', 'healthy', {}],

@@ -14,7 +14,7 @@ const closed = (slot: string, what = 'GPU: it is gone'): Episode => ({
   gpus: [`GPU-${slot}`],
   code: 'gpu.lost',
   what,
-  next: 'reboot the host',
+  next: 'reboot HOST',
 });
 const offline: Episode = {
   ...closed('0'),
@@ -41,21 +41,21 @@ const message = (begun: readonly Episode[], ended: readonly Episode[] = []) =>
   JSON.parse(changeMessage({ begun, ended }, sender)) as Message;
 
 test.each<[string, readonly Episode[], readonly Episode[], string]>([
-  ['one slot', [closed('3')], [], 'h1: slot 3 is closed: GPU: it is gone. Next: reboot the host'],
+  ['one slot', [closed('3')], [], 'h1: slot 3 is closed: GPU: it is gone. Next: reboot h1'],
   [
     'slots for one reason',
     [closed('0'), closed('1')],
     [],
-    'h1: slots 0, 1 are closed: GPU: it is gone. Next: reboot the host',
+    'h1: slots 0, 1 are closed: GPU: it is gone. Next: reboot h1',
   ],
   [
     'slots for two reasons',
     [closed('0'), closed('1', 'GPU: it is hot')],
     [],
-    'h1: slot 0 is closed: GPU: it is gone. Next: reboot the host\nh1: slot 1 is closed: GPU: it is hot. Next: reboot the host',
+    'h1: slot 0 is closed: GPU: it is gone. Next: reboot h1\nh1: slot 1 is closed: GPU: it is hot. Next: reboot h1',
   ],
   ['a slot that is open again', [], [closed('3')], 'h1: slot 3 is open again (since 2026-11-22T07:41:03Z)'],
-  ['an agent', [offline], [], 'h1: agent h1-0 is offline: no agent is online. Next: reboot the host'],
+  ['an agent', [offline], [], 'h1: agent h1-0 is offline: no agent is online. Next: reboot h1'],
   [
     'a queue',
     [wait],
@@ -80,7 +80,7 @@ test('events', () => {
     host: 'h1',
     at: sender.at,
     events: [
-      { state: 'begun', event: kind, ...rest },
+      { state: 'begun', event: kind, ...rest, next: 'reboot h1' },
       { state: 'ended', event: other, ...waited },
     ],
   });

@@ -54,7 +54,7 @@ describe('a refused credential in each form', () => {
     expect(await problem(list(fake.client()))).toMatchObject({
       code: 'azure.auth',
       what: expect.stringContaining('has expired'),
-      next: expect.stringContaining('then run "azp-fleet provision"'),
+      next: expect.stringContaining('then run `azp-fleet provision`'),
     });
   });
 
