@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 
 import type { FakeJob } from '../../../practice/azure/control/control.ts';
+import { systemClock } from '../../../src/shared/base/clock.ts';
 import type { RunRecord, ManagerStatus } from '../../../src/shared/contract/status.ts';
 import type { LabAzure } from '../../../practice/lab/azure.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { until } from '../../../practice/lab/run.ts';
+import { tokenClient } from '../../support/token-client.ts';
 
 /** The pool of the lab's inventories. */
 export const pool = 'gpu-lab';
@@ -129,6 +131,16 @@ export class ManagedHost {
   /** The evidence of the last runs, the newest first. */
   async runs(): Promise<readonly RunRecord[]> {
     return JSON.parse((await this.host.exec(`${program} runs`)).stdout) as RunRecord[];
+  }
+
+  /** Deletes an agent at the server; its stopped processes do not notice, and Docker still shows its container as running. */
+  async loseAgent(agent: string): Promise<void> {
+    await this.host.exec(`kill -STOP $(docker top ${agent} -eo pid | tail -n +2)`);
+    const { organization, tokenFile } = this.azure;
+    const client = tokenClient(organization, tokenFile, systemClock(1), new AbortController().signal);
+    const poolId = (await client.findPool(pool))?.id ?? 0;
+    const found = await client.findAgent(poolId, agent);
+    await client.deleteAgent(poolId, found?.id ?? 0);
   }
 
   /** Ids of the agents' containers, sorted. */
