@@ -25,7 +25,10 @@ export interface TransactionParts {
   readonly ask: readonly string[];
   /** Shell functions that use `guard`: what installs, and what `before` of a transaction calls. */
   readonly bring: readonly string[];
-  /** Completes what an interrupted installation left, within `guard`, where a request alone would fail. */
+  /**
+   * Completes what an interrupted installation left; empty: `update` does. `guard` does it where a request alone would fail, and then
+   * calls `"$again" "$@"`: what was completed may change the request. `completesFirst` tells which transactions begin with it.
+   */
   readonly complete: readonly string[];
   /** Installs the plugin that holds need. */
   readonly canHold: readonly string[];
@@ -50,7 +53,7 @@ export interface TransactionParts {
   readonly purge: (transaction: Transaction) => readonly string[];
 }
 
-const splitting = '# Package names hold no blanks, and are meant to be split.';
+export const splitting = '# Package names hold no blanks, and are meant to be split.';
 
 /** For root only, on a file system that runs programs, unlike some /tmp. */
 const trialFolder = '/opt/azp-fleet/trial';
@@ -72,6 +75,7 @@ function installScript(
     ...proxyExports(proxy),
     ...parts.functions,
     guard(parts, transaction, bound),
+    ...(parts.complete.length === 0 ? [] : ['again=guard']),
     ...parts.bring,
     ...standIns,
     ...(trial === undefined ? [] : [parts.unpack(vendor)]),
@@ -91,10 +95,9 @@ function installScript(
     'trap hold_all EXIT',
     '# shellcheck disable=SC2046',
     parts.unhold([...names, ...remove], related),
-    ...parts.complete,
+    ...(completesFirst(transaction) ? parts.complete : []),
     ...(before === undefined ? [] : [before]),
-    ...parts.request(transaction),
-    'guard "$@"',
+    ...guarded(parts, transaction),
     ...(trial === undefined ? [] : tryFirst(trial)),
     parts.perform,
     ...packages.flatMap(parts.confirm),
@@ -103,6 +106,27 @@ function installScript(
     'trap - EXIT',
     ...(after === undefined ? [] : [after]),
   ].join('\n');
+}
+
+/** Removals decide by which packages an interrupted installation is completed, and without packages `before` decides. */
+function completesFirst({ packages, remove }: Transaction): boolean {
+  return packages.length === 0 || remove.length > 0;
+}
+
+/** Lines that set `"$@"` to the request once `guard` has checked it. */
+function guarded({ complete, request }: TransactionParts, transaction: Transaction): readonly string[] {
+  const lines = [...request(transaction), 'guard "$@"'];
+  if (complete.length === 0 || completesFirst(transaction)) return lines;
+  return [
+    'renew() { renewed=yes; }',
+    'again=renew',
+    'renew',
+    'while [ -n "$renewed" ]; do',
+    'renewed=',
+    ...lines,
+    'done',
+    'again=guard',
+  ];
 }
 
 function tryFirst(trial: NonNullable<Transaction['trial']>): readonly string[] {
@@ -229,7 +253,7 @@ function simulation(parts: SimulationParts, { key, transaction }: Asked): string
     splitting,
     '# shellcheck disable=SC2046',
     sh`unheld ${[...names, ...remove]} ${parts.related(transaction)}`,
-    ...parts.complete,
+    ...(completesFirst(transaction) ? parts.complete : []),
     ...(remove.length === 0 ? [] : parts.liftPins(remove)),
     ...(before === undefined ? [] : [before]),
     ...parts.request(transaction),

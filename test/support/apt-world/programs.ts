@@ -24,7 +24,7 @@ export function aptPrograms(host: ScratchHost, kernel: string): void {
     .program('apt-cache', `${config}\nexec apt-cache-real "$@"`, silent)
     .program('apt-config', `${config}\nexec apt-config-real "$@"`, silent)
     .program('dpkg-query', 'exec dpkg-query-real --admindir=/var/lib/dpkg "$@"', silent)
-    .program('apt-mark', aptMark(dpkg), silent)
+    .program('apt-mark', `${dpkg} "$@"`, silent)
     .program('dpkg', dpkgItself, silent)
     .program('dpkg-deb', 'name=${2##*/}\nexec tar -cf - -C "/run/contents/${name%%_*}" .', silent)
     .program('/usr/lib/apt/apt-helper', 'echo key >"$5"', silent)
@@ -41,14 +41,6 @@ export function aptPrograms(host: ScratchHost, kernel: string): void {
 /** No package has files or scripts: dpkg configures those whose dependencies are met. */
 const dpkgItself =
   'case $1 in --print-architecture) echo amd64 ;; --audit | --configure) exec dpkg-real --admindir=/var/lib/dpkg --log=/dev/null --force-not-root "$@" ;; esac';
-
-/** In a simulation the holds are those of its status file. */
-const aptMark = (dpkg: string): string => `status=/var/lib/dpkg/status
-if [ -n "\${APT_CONFIG-}" ]; then status=\${APT_CONFIG%/*}/status; fi
-case $1 in
-  showhold) awk '/^Package: / { name = $2 } /^Status: hold / { print name }' "$status" ;;
-  *) ${dpkg} "$@" ;;
-esac`;
 
 const aptGet = (config: string, dpkg: string): string => `${config}
 case " $* " in

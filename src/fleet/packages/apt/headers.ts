@@ -57,6 +57,7 @@ export function kernelBuild(host: BuildHost, scope: 'all' | 'next'): Build {
       return headers === undefined || host.packages[headers] !== undefined ? [] : [{ image, headers }];
     });
   const tools = host.lacksToBuild.filter((tool) => !numbered.test(tool));
+  const compilers = host.lacksToBuild.filter((tool) => numbered.test(tool));
   const packages = [
     ...lacking.map(({ headers }) => headers),
     ...twins.map(({ headers }) => headers),
@@ -66,9 +67,14 @@ export function kernelBuild(host: BuildHost, scope: 'all' | 'next'): Build {
     ...lacking.map(({ release, headers }) => needHeaders(release, headers, next)),
     ...twins.map(({ image, headers }) => sh`follow ${image} ${headers}`),
     ...tools.map((tool) => sh`need ${tool} ${tool} 'complete the mirror'`),
-    ...host.lacksToBuild.filter((tool) => numbered.test(tool)).map((tool) => sh`want ${tool}`),
+    ...compilers.map((tool) => sh`want ${tool}`),
   ];
-  const script = lines.length === 0 ? '' : [needFunctions, followFunction, ...lines, bringNeeded].join('\n');
+  const script =
+    lines.length === 0
+      ? ''
+      : [needFunctions, followFunction, sh`know ${[...packages, ...compilers]}`, ...lines, bringNeeded].join(
+          '\n',
+        );
   return { packages, script, next };
 }
 

@@ -1,5 +1,5 @@
 import { Raw, sh } from '../../../shared/base/shell.ts';
-import { siblingsOf, versionPrefix, type TransactionParts } from '../scripts.ts';
+import { siblingsOf, splitting, versionPrefix, type TransactionParts } from '../scripts.ts';
 import { unforeseenNames } from '../shell.ts';
 import type { Transaction } from '../transaction.ts';
 import { aptPrelude, consequenceFilters } from './prelude.ts';
@@ -7,7 +7,8 @@ import { sourceFile, switchOffSources } from './source.ts';
 
 /**
  * `bring` and `pin` install packages that must be there first. `pin` purges the pinning packages that a new one replaces: their pins
- * are settings, which stay in effect after a removal. `complete_packages` restores dependencies that an interrupted run left unmet.
+ * are settings, which stay in effect after a removal. `complete_packages` restores the dependencies that are `$lacking`.
+ * `release NAME…` removes holds: dpkg's own program tells in a moment which there are, and apt-mark starts apt.
  * `source_added FILE COMPONENTS` names the components of the system's archive that apt reads from now on.
  */
 const bringFunctions = `bring() {
@@ -16,9 +17,14 @@ const bringFunctions = `bring() {
 }
 complete_packages() {
   # Package names hold no blanks, and are meant to be split.
+  # shellcheck disable=SC2086
+  bring --allow-downgrades $lacking
+}
+release() {
+  # Package names hold no blanks, and are meant to be split.
   # shellcheck disable=SC2046
-  set -- $(completing)
-  if [ "$#" -gt 0 ]; then bring --allow-downgrades "$@"; fi
+  set -- $(dpkg-query -W -f='\${db:Status-Want} \${Package}\\n' "$@" 2>/dev/null | sed -n 's/^hold //p')
+  if [ "$#" -gt 0 ]; then apt-mark unhold "$@" >/dev/null 2>&1 || :; fi
 }
 pin() {
   bring "$@"
@@ -48,13 +54,19 @@ export const aptTransactions: TransactionParts = {
   name: 'apt',
   functions: [aptPrelude, consequenceFilters],
   holdFunctions: [aptPrelude],
-  ask: ['answer=$(apt_get -s "$@" 2>/dev/null) || :'],
+  ask: [
+    'if ! answer=$(apt_get -s "$@" 2>/dev/null) && incomplete; then',
+    '  complete_packages',
+    '  "$again" "$@"',
+    '  return',
+    'fi',
+  ],
   bring: [bringFunctions],
-  complete: ['complete_packages'],
+  complete: ['if incomplete; then complete_packages; fi'],
   canHold: [],
   sourceFile,
   switchOff: switchOffSources,
-  unhold: (names, related) => sh`apt-mark unhold ${names} ${related} >/dev/null 2>&1 || :`,
+  unhold: (names, related) => sh`release ${names} ${related}`.trimEnd(),
   related,
   request: requestLines,
   unpack: () => unpackFunction,
@@ -78,13 +90,20 @@ unpin ${names}`;
 }
 
 /**
- * Returns shell lines that set `"$@"` to the arguments of apt-get. They need `choose`, `beside`, `offered` and `at`. Siblings that
+ * Returns shell lines that set `"$@"` to the arguments of apt-get. They need `know`, `choose`, `beside`, `offered` and `at`. Siblings that
  * are offered at the version are named too: apt does not downgrade packages that are not named, and removes those that conflict.
  */
 export function requestLines(transaction: Transaction): string[] {
   const { packages, sameVersion = false, optional = [], beside = [], siblings = [], remove } = transaction;
   const names = packages.map(({ name }) => name);
+  const more = [...optional, ...beside.map(({ name }) => name)];
+  const known = [...packages.flatMap(({ name, version }) => (version === undefined ? [] : [name])), ...more];
   return [
+    ...(siblings.length > 0
+      ? [splitting, '# shellcheck disable=SC2046', sh`know ${known} ${related(transaction)}`]
+      : known.length > 0
+        ? [sh`know ${known}`]
+        : []),
     'set --',
     ...packages.map(({ name, version }, index) => {
       if (version === undefined) return sh`set -- "$@" ${name}`;
@@ -101,9 +120,9 @@ export function requestLines(transaction: Transaction): string[] {
     ...(siblings.length === 0
       ? []
       : [
-          '# Package names hold no blanks, and are meant to be split.',
+          splitting,
           '# shellcheck disable=SC2046',
-          sh`for name in $(at "$version" ${[...names, ...optional, ...beside.map(({ name }) => name), ...remove].join(' ')} ${related(transaction)}); do set -- "$@" "$name=$version"; done`,
+          sh`for name in $(at "$version" ${[...names, ...more, ...remove].join(' ')}); do set -- "$@" "$name=$version"; done`,
         ]),
     sh`set -- install --allow-downgrades "$@" ${remove.map((name) => `${name}-`)}`.trimEnd(),
   ];

@@ -25,8 +25,9 @@ export const aptLocks: readonly string[] = [
  * sources the script continues.
  * `apt WORD…` checks again what would be removed (`guard`) after it waited for a lock, and fetches a second time after a failure.
  * `repair` finishes an interrupted dpkg run, as far as dpkg can do that alone.
- * `completing` prints NAME=VERSION of the packages by which apt restores the dependencies that an interrupted run left unmet. Until
- * then apt refuses every transaction that does not name them.
+ * `incomplete` is asked once apt has refused a request, and is true at most once: an interrupted run left dependencies unmet, and
+ * until they are restored apt refuses every request that does not name them. `$lacking` has NAME=VERSION of what restores them.
+ * `know NAME…` has apt tell all offers of these packages at once; `offered` and `at` then read them without apt.
  * Versions are compared without their epoch.
  */
 export const aptPrelude = `export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
@@ -73,6 +74,7 @@ repair() {
   fi
 }
 update() {
+  known=
   await_first_boot
   repair
   own=
@@ -98,12 +100,24 @@ update() {
   done
   if [ "$#" -eq 0 ]; then install -D /dev/null /run/azp-fleet/package-lists; fi
 }
-completing() {
-  apt_get -s --allow-downgrades --fix-broken install 2>/dev/null |
-    sed -En 's/^Inst ([^ ]+) (\\[[^]]*\\] )?\\(([^ ]+) .*/\\1=\\3/p'
+tried=
+incomplete() {
+  [ -z "$tried" ] || return 1
+  tried=yes
+  lacking=$(apt_get -s --allow-downgrades --fix-broken install 2>/dev/null |
+    sed -En 's/^Inst ([^ ]+) (\\[[^]]*\\] )?\\(([^ ]+) .*/\\1=\\3/p')
+  [ -n "$lacking" ]
+}
+known=
+know() {
+  known=" $* "
+  offers=$(apt-cache madison "$@")
 }
 offered() {
-  apt-cache madison "$1" | awk '{ print $3 }'
+  case $known in
+    *" $1 "*) printf '%s\\n' "$offers" | awk -v name="$1" '$1 == name { print $3 }' ;;
+    *) apt-cache madison "$1" | awk '{ print $3 }' ;;
+  esac
 }
 ${newestOffered}
 choose() {
@@ -120,14 +134,10 @@ beside() {
     beside=\${release:-$version}
   fi
 }
-# Of the packages NAME… those that some source offers at VERSION, without EXCEPT: \`at VERSION EXCEPT NAME…\`.
+# Of the known packages those that some source offers at VERSION, without EXCEPT: \`at VERSION EXCEPT\`.
 at() {
-  exact=$1 except=$2
-  shift 2
-  if [ "$#" -gt 0 ]; then
-    apt-cache madison "$@" | awk -v exact="$exact" -v except=" $except " '
-      $3 == exact && !index(except, " " $1 " ") && !seen[$1]++ { print $1 }'
-  fi
+  printf '%s\\n' "$offers" | awk -v exact="$1" -v except=" $2 " '
+    $3 == exact && !index(except, " " $1 " ") && !seen[$1]++ { print $1 }'
 }
 installed() {
   dpkg-query -W -f='\${db:Status-Status} \${Version}\\n' "$1" 2>/dev/null | sed -n 's/^installed //p' || :

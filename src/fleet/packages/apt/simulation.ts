@@ -65,6 +65,7 @@ into=conf.d
 link /etc/apt/apt.conf.d/*
 if [ -e /etc/apt/apt.conf ]; then ln -s /etc/apt/apt.conf conf.d/zzzz-main; fi
 cp /var/lib/dpkg/status status
+native=$(dpkg --print-architecture)
 cat >apt.conf <<END
 Dir::Etc::Parts "$scratch/conf.d";
 Dir::Etc::Main "$scratch/last.conf";
@@ -111,7 +112,7 @@ printf 'Acquire::https::CAInfo "%s/ca.crt";\n' "$scratch" >>last.conf`;
  *
  * `read_lists` reads all lists. `listen VENDOR URI FILE` prints whether that source answered.
  * `begin KEY` and `finish CODE` enclose one transaction. Between them, `unheld NAME…` removes these holds from the copied dpkg status,
- * `complete_packages` prints what completing an interrupted installation changes and writes its result into that copy, `lift_pins NAME…` removes the pins of packages, and `ask WORD…` prints the answer of `apt-get WORD…`, the disk space that it
+ * `complete_packages` prints what restoring the dependencies that are `$lacking` changes and writes its result into that copy, `lift_pins NAME…` removes the pins of packages, and `ask WORD…` prints the answer of `apt-get WORD…`, the disk space that it
  * takes (by `--print-uris`, which changes nothing), and the holds that prevent it. `$brought` has further packages.
  */
 export const simulationFunctions = `said() {
@@ -151,10 +152,12 @@ pin() {
   done
 }
 update() {
+  known=
   timeout -k 5 60 apt-get -q update -o Dir::Etc::SourceList="$1" -o Dir::Etc::SourceParts=- \\
     -o APT::Get::List-Cleanup=0 </dev/null || :
 }
 read_lists() {
+  targets=
   timeout -k 5 90 apt-get -q update -o APT::Update::Error-Mode=any </dev/null >update.words 2>&1 ||
     echo "partial $(said update.words)" >&3
   cat update.words
@@ -169,9 +172,12 @@ listen() {
   fi
 }
 listed() {
-  # The words in $() are apt's own placeholders.
-  # shellcheck disable=SC2016
-  apt-get indextargets --format '$(SOURCESENTRY)' 'Created-By: Packages' | grep -qF "$1:"
+  if [ -z "$targets" ]; then
+    # The words in $() are apt's own placeholders.
+    # shellcheck disable=SC2016
+    targets=$(apt-get indextargets --format '$(SOURCESENTRY)' 'Created-By: Packages')
+  fi
+  case $targets in *"$1:"*) ;; *) return 1 ;; esac
 }
 begin() {
   brought=
@@ -189,12 +195,11 @@ unheld() {
 }
 complete_packages() {
   # Names hold no blanks, and are meant to be split.
-  # shellcheck disable=SC2046
-  set -- $(completing)
-  [ "$#" -gt 0 ] || return 0
+  # shellcheck disable=SC2086
+  set -- $lacking
   apt_get -s install --allow-downgrades "$@" 2>/dev/null | consequences >&3
   {
-    awk -v RS= -v ORS='\\n\\n' -v completed=" $* " -v native="$(dpkg --print-architecture)" '
+    awk -v RS= -v ORS='\\n\\n' -v completed=" $* " -v native="$native" '
       {
         name = foreign = ""
         for (line = split($0, lines, "\\n"); line > 0; line--) {
@@ -216,7 +221,14 @@ lift_pins() {
   done
 }
 ask() {
-  if apt_get -s "$@" >answer 2>words; then
+  # What is brought is asked for before the request, which may name what restores the dependencies.
+  if [ -n "$brought" ] && incomplete; then complete_packages; fi
+  refused=
+  apt_get -s "$@" >answer 2>words || refused=yes
+  if [ -n "$refused" ] && incomplete; then
+    complete_packages
+    ask "$@"
+  elif [ -z "$refused" ]; then
     consequences <answer >&3
     held_back "$@" | sed 's/^/kept /' >&3
     apt_get --print-uris "$@" 2>/dev/null | disk_space >&3
@@ -233,10 +245,22 @@ unmet() {
   sed -En 's/^ ([^ ].* : .*)/\\1/p; s/^(E|Error): //p' "$@" | head -n 4 | tr -s ' \\n' ' ' | cut -c 1-400
 }
 held_back() {
-  apt-mark showhold >held
+  holds <status >held
   if [ -s held ] && apt_get -s --ignore-hold --allow-change-held-packages "$@" >freed 2>/dev/null; then
     awk '$1 == "Inst" || $1 == "Remv" { print $2 }' freed | grep -xF -f held || :
   fi
+}
+holds() {
+  awk -v native="$native" '
+    function flush() {
+      if (held) print name ((foreign == "" || foreign == "all" || foreign == native) ? "" : ":" foreign)
+      name = foreign = held = ""
+    }
+    /^Package: / { name = $2 }
+    /^Status: hold / { held = 1 }
+    /^Architecture: / { foreign = $2 }
+    /^$/ { flush() }
+    END { flush() }'
 }
 disk_space() {
   awk '

@@ -8,6 +8,8 @@ export const database = '/var/lib/dpkg/state';
 const offers = '/var/lib/apt/offers';
 /** Names that stay installed after apt removed them, one a line. */
 export const reinstalled = '/var/lib/apt/reinstalled';
+/** Names of installed packages that are not held, one a line. */
+export const unheld = '/var/lib/dpkg/unheld';
 /** Output of apt's simulation. */
 export const simulation = '/var/lib/apt/simulation';
 
@@ -79,12 +81,15 @@ while read -r name version status; do
       $pattern)
         found=yes
         case $format in
+          '\${db:Status-Want} \${Package}\\n')
+            if grep -qsxF "$name" ${unheld}; then echo "install $name"; else echo "hold $name"; fi ;;
           '\${db:Status-Status} \${Version}\\n') echo "$status $version" ;;
           '\${db:Status-Status} \${Version} \${Package}\\n') echo "$status $version $name" ;;
           '\${db:Status-Status} \${Package}\\n') echo "$status $name" ;;
           '\${db:Status-Status} \${db:Status-Want} \${Package} \${Version}\\n') echo "$status install $name $version" ;;
           *) exit 2 ;;
-        esac ;;
+        esac
+        break ;;
     esac
   done
 done <${database}

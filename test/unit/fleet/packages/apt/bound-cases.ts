@@ -2,7 +2,7 @@ import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import { readFileSync } from 'node:fs';
 
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
-import { aptGetCall, has, locked, simulation, updated, updating, completing } from './apt-host.ts';
+import { aptGetCall, has, locked, simulation, updated, updating } from './apt-host.ts';
 
 const transaction = {
   vendor: 'docker',
@@ -16,7 +16,7 @@ const agreed = apt.install(transaction, { removes: ['gdm3'], downgrades: ['libto
 const nothing = apt.install(transaction, { removes: [], downgrades: [] });
 
 const lower = 'The following packages will be DOWNGRADED:\n  libtool libc6:i386\n';
-const opening = [...updating, 'apt-mark unhold tool', completing];
+const opening = [...updating, 'apt-mark unhold tool'];
 const looked = aptGetCall('-s install --allow-downgrades tool');
 const brought = ['headers more', 'pinned'].flatMap((names) => [
   aptGetCall(`-s install ${names}`),

@@ -19,7 +19,11 @@ const driver = apt.install({
   before: 'echo "$LC_ALL"',
 });
 
+const refuses = `case $* in *' update '*) ;; *' -s '*) exit 100 ;; *' install '*) echo 'E: no' >&2; exit 100 ;; esac`;
 const driverInstall = 'install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-1';
+
+/** apt refuses the request, so the script asks what is incomplete. */
+const refused = [aptGetCall(`-s ${driverInstall}`), completing];
 
 /** Packages of one branch, and their holds. */
 export const branchCases: readonly ScriptCase[] = [
@@ -58,8 +62,7 @@ export const branchCases: readonly ScriptCase[] = [
       stdout: 'C.UTF-8\n',
       calls: [
         ...updating,
-        'apt-mark unhold drv drv-dkms drv libdrv drvless drv-dkms',
-        completing,
+        'apt-mark unhold drv libdrv drvless drv-dkms',
         aptGetCall(`-s ${driverInstall} compute=580,1.9-1 drvless=580,1.9-1`),
         aptGetCall(`${driverInstall} compute=580,1.9-1 drvless=580,1.9-1`),
         'apt-mark hold drv drv-dkms drv libdrv drvless drv-dkms',
@@ -86,8 +89,6 @@ drv-dkms 580,1.9-1 installed
       stdout: 'C.UTF-8\napt did install drv=580,1.9-1 drv-dkms=580,1.9-1 persist=580,1.9-1\n',
       calls: [
         ...updating,
-        'apt-mark unhold drv drv-dkms',
-        completing,
         aptGetCall(`-s ${driverInstall} persist=580,1.9-1`),
         aptGetCall(`${driverInstall} persist=580,1.9-1`),
         'apt-mark hold drv drv-dkms drv drv-dkms',
@@ -124,8 +125,6 @@ next: check /etc/apt/preferences.d for a pin that prefers another version
       calls: [
         'dpkg --audit',
         `${updating[1]} ${only('nvidia')}`,
-        'apt-mark unhold drv drv-dkms',
-        completing,
         aptGetCall(`-s ${driverInstall}`),
         aptGetCall(driverInstall),
         'apt-mark hold drv drv-dkms drv',
@@ -153,8 +152,92 @@ expected: none may be removed
 seen: drv-old${' '}
 next: remove them by hand if nothing needs them, or remove this host from the inventory, and run again
 `,
-      calls: [...updating, 'apt-mark unhold drv drv-dkms', completing, aptGetCall(`-s ${driverInstall}`)],
+      calls: [...updating, aptGetCall(`-s ${driverInstall}`)],
       files: updated,
+    },
+  },
+  {
+    name: 'completes what an interrupted run left where apt refuses the request, which names what is installed then',
+    script: driver,
+    given: (host) => {
+      host.file(
+        database,
+        'drv 580,1.1-1 unpacked\nlibdrv 580,1.1-1 unpacked\ndrv-dkms 580,1.1-1 installed\n',
+      );
+      offered(host, 'drv 580,1.9-1', 'libdrv 580,1.9-1');
+      host.program(
+        'apt-get',
+        `case $* in
+  *' --fix-broken '*) echo 'Inst drv [580,1.1-1] (580.1-1 NVIDIA:x [amd64])'; echo 'Inst libdrv (580.1-1 NVIDIA:x [amd64]) []'; echo 'Conf drv (2)'; echo 'a word' >&2 ;;
+  *' -s '*drv=580.1-1*) ;;
+  *' -s '*) ! grep -q unpacked ${database} || { echo 'E: Unmet dependencies' >&2; exit 100; } ;;
+  *' install '*drv=580.1-1*) sed -i 's/unpacked/installed/' ${database} ;;
+  *' install '*) sed -i 's/580,1.1-1/580,1.9-1/' ${database} ;;
+esac`,
+      );
+    },
+    after: {
+      stdout: 'C.UTF-8\n',
+      calls: [
+        ...updating,
+        'apt-mark unhold drv drv-dkms',
+        ...refused,
+        aptGetCall('-s install --allow-downgrades drv=580.1-1 libdrv=580.1-1'),
+        aptGetCall('install --allow-downgrades drv=580.1-1 libdrv=580.1-1'),
+        aptGetCall(`-s ${driverInstall} libdrv=580,1.9-1`),
+        aptGetCall(`${driverInstall} libdrv=580,1.9-1`),
+        'apt-mark hold drv drv-dkms drv libdrv drv-dkms',
+      ],
+      files: {
+        ...updated,
+        [database]: '644 drv 580,1.9-1 installed\nlibdrv 580,1.9-1 installed\ndrv-dkms 580,1.9-1 installed\n',
+      },
+    },
+  },
+  {
+    name: 'fails with the words of apt if nothing is incomplete where it refuses the request',
+    script: driver,
+    given: (host) => {
+      has(host);
+      offered(host, 'drv 580,1.9-1');
+      host.program('apt-get', refuses);
+    },
+    after: {
+      code: 100,
+      stdout: 'C.UTF-8\n',
+      stderr: 'E: no\n',
+      calls: [
+        ...updating,
+        ...refused,
+        aptGetCall(driverInstall),
+        aptGetCall(`--print-uris ${driverInstall}`),
+      ],
+      files: { ...updated },
+    },
+  },
+  {
+    name: 'fails with the words of apt if it refuses to complete, too',
+    script: driver,
+    given: (host) => {
+      has(host);
+      offered(host, 'drv 580,1.9-1');
+      host.program(
+        'apt-get',
+        `case $* in *' --fix-broken '*) echo 'Inst lib (1 x)'; exit ;; esac\n${refuses}`,
+      );
+    },
+    after: {
+      code: 100,
+      stdout: 'C.UTF-8\n',
+      stderr: 'E: no\n',
+      calls: [
+        ...updating,
+        ...refused,
+        ...['-s', '', '--print-uris'].map((flag) =>
+          aptGetCall(`${flag} install --allow-downgrades lib=1`.trimStart()),
+        ),
+      ],
+      files: { ...updated },
     },
   },
   {

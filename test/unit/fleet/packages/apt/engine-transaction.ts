@@ -15,7 +15,7 @@ export const engine = apt.install({
   before: printEnvironment,
   after: 'echo after',
 });
-export const unhold = 'apt-mark unhold tool extra old';
+export const unhold = 'apt-mark unhold tool old';
 export const install = 'install --allow-downgrades tool=5:2.0,1-1 extra old-';
 const hold = 'apt-mark hold tool extra';
 export const simulated = aptGetCall(`-s ${install}`);

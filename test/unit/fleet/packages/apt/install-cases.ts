@@ -6,6 +6,7 @@ import {
   has,
   offered,
   simulation,
+  unheld,
   updated,
   updating,
   completing,
@@ -46,6 +47,12 @@ export const installSuite: ScriptSuite = {
       name: 'installs exactly the requested version, ignores its epoch, and holds it',
       script: engine,
       after: success,
+    },
+    {
+      name: 'starts no apt-mark to unhold what is not held',
+      script: engine,
+      given: (host) => host.file(unheld, 'tool\nold\n'),
+      after: { ...success, calls: installCalls.filter((call) => call !== unhold) },
     },
     {
       name: 'removes announced packages of any architecture',

@@ -52,7 +52,7 @@ export const ownCases: readonly ScriptCase[] = [
       stdout: `switching off ${sources}/cuda,debian13.list\napt did ${install.replace('--allow-downgrades ', '')}\n`,
       calls: [
         ...updating,
-        'apt-mark unhold drv vendor-drv libdrv',
+        'apt-mark unhold vendor-drv libdrv',
         completing,
         aptGetCall(`-s ${install}`),
         aptGetCall(install),
@@ -87,7 +87,7 @@ libdrv 550,1.2-1 installed
       stdout: 'apt did install drv=550,1.2-1 pin-removed- pin-again- vendor-drv-\n',
       calls: [
         ...updating,
-        'apt-mark unhold drv pin-removed pin-again vendor-drv',
+        'apt-mark unhold vendor-drv pin-removed pin-again',
         completing,
         aptGetCall('-s install --allow-downgrades drv=550,1.2-1 pin-removed- pin-again- vendor-drv-'),
         aptGetCall('install --allow-downgrades drv=550,1.2-1 pin-removed- pin-again- vendor-drv-'),

@@ -1,5 +1,5 @@
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
-import { offered, completing } from './apt-host.ts';
+import { aptGetCall, completing, offered } from './apt-host.ts';
 import {
   ask,
   asked,
@@ -11,8 +11,29 @@ import {
   made,
   plain,
   read,
+  simulatedAptGet,
   uris,
 } from './simulation-host.ts';
+
+/** The status file of a host whose owner holds packages. */
+const holds = (
+  [
+    ['other', 'hold', 'amd64'],
+    ['libfoo', 'hold', 'all'],
+    ['libfoo2', 'install', 'amd64'],
+    ['libi', 'install', 'amd64'],
+    ['libi', 'hold', 'i386'],
+  ] as const
+)
+  .map(([name, want, of]) => `Package: ${name}\nStatus: ${want} ok installed\nArchitecture: ${of}\n`)
+  .join('\n');
+
+const install = 'install --allow-downgrades tool=5:2.0,1-1 extra';
+const possible = [
+  `-s ${install}`,
+  `-s --ignore-hold --allow-change-held-packages ${install}`,
+  `--print-uris ${install}`,
+].map(aptGetCall);
 
 /** Answers of apt. */
 export const answerCases: readonly ScriptCase[] = [
@@ -48,8 +69,52 @@ upgrade tool 1.9 2.0,1-1
 end
 `,
       stderr: heard,
-      calls: [...read, listed, completing, asked, 'apt-mark showhold', freed, uris],
+      calls: [...read, listed, completing, asked, freed, uris],
       files: made,
+    },
+  },
+  {
+    name: 'asks nothing about an interrupted run if the request alone is possible',
+    script: ask({ ...docker, remove: [] }),
+    after: {
+      stdout: `begin docker-install-1
+version 5:2.0,1-1
+upgrade tool 1.9 2.0
+end
+`,
+      stderr: heard,
+      calls: [...read, listed, ...possible],
+      files: made,
+    },
+  },
+  {
+    name: 'restores what an interrupted run left where the request alone is refused',
+    script: ask({ ...docker, remove: [] }),
+    given: (host) =>
+      host
+        .file('/run/refused', 'E: Unmet dependencies\n')
+        .file('/run/incomplete', 'Inst libtool [1.0] (2.0 Docker:x [amd64])\nConf libtool (2.0)\n')
+        .program(
+          'apt-get',
+          `case " $* " in *' libtool=2.0 '*) rm /run/refused; cat /run/incomplete; exit ;; esac\n${simulatedAptGet}`,
+        ),
+    after: {
+      stdout: `begin docker-install-1
+version 5:2.0,1-1
+upgrade libtool 1.0 2.0
+upgrade tool 1.9 2.0
+end
+`,
+      stderr: heard,
+      calls: [
+        ...read,
+        listed,
+        ...possible.slice(0, 1),
+        completing,
+        aptGetCall('-s install --allow-downgrades libtool=2.0'),
+        ...possible,
+      ],
+      files: { ...made, '/run/refused': 'gone' },
     },
   },
   {
@@ -78,6 +143,8 @@ end
     script: plain,
     given: (host) =>
       host
+        .program('dpkg', 'echo amd64', { silent: true })
+        .file('/var/lib/dpkg/status', holds)
         .file('/run/refused', 'E: Held packages were changed')
         .file('/run/freed', 'Inst other [1] (2)\nRemv libfoo [1]\nRemv libfoo2 [1]\nConf x\n'),
     after: {
@@ -87,7 +154,7 @@ held other libfoo
 end
 `,
       stderr: heard,
-      calls: [...read, listed, completing, asked, 'apt-mark showhold', freed],
+      calls: [...read.slice(1), listed, completing, asked, freed],
       files: made,
     },
   },
@@ -115,7 +182,7 @@ The following packages have unmet dependencies:
 E: Unable to correct problems
 W: x
 `,
-      calls: [...read, listed, completing, asked, 'apt-mark showhold', freed],
+      calls: [...read, listed, completing, asked, freed],
       files: made,
     },
   },
@@ -141,7 +208,7 @@ Get:1 http://mirror/docker,x/debian bookworm InRelease [9 kB]
  tool : Depends: dkms (>= 3.1.8) but it is not going to be installed
 E: Unable to correct problems
 `,
-      calls: [...read, listed, completing, asked, 'apt-mark showhold', freed],
+      calls: [...read, listed, completing, asked, freed],
       files: made,
     },
   },
@@ -166,7 +233,7 @@ end
 Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
 0
 `,
-      calls: [...read, listed, completing],
+      calls: [...read, listed],
       files: made,
     },
   },
@@ -188,10 +255,11 @@ end
     script: plain,
     given: (host) =>
       host
-        .program('apt-mark', 'printf "other\\nlibfoo\\n"')
+        .program('dpkg', 'echo amd64', { silent: true })
+        .file('/var/lib/dpkg/status', holds)
         .file(
           '/run/freed',
-          'Inst other [1] (2)\nInst tool [1] (2)\nRemv libfoo [1]\nRemv libfoo2 [1]\nConf x\n',
+          'Inst other [1] (2)\nInst tool [1] (2)\nRemv libfoo [1]\nRemv libfoo2 [1]\nInst libi:i386 [1] (2)\nInst libi [1] (2)\nConf x\n',
         ),
     after: {
       stdout: `begin docker-install-1
@@ -199,10 +267,11 @@ version 5:2.0,1-1
 upgrade tool 1.9 2.0
 kept other
 kept libfoo
+kept libi:i386
 end
 `,
       stderr: heard,
-      calls: [...read, listed, completing, asked, 'apt-mark showhold', freed, uris],
+      calls: [...read.slice(1), listed, completing, asked, freed, uris],
       files: made,
     },
   },
@@ -217,7 +286,7 @@ upgrade tool 1.9 2.0
 end
 `,
       stderr: heard,
-      calls: [...read, listed, completing, asked, 'apt-mark showhold', freed, uris],
+      calls: [...read, listed, completing, asked, freed, uris],
       files: made,
     },
   },
@@ -251,7 +320,7 @@ E: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
  p5 : Depends: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
 E: no
 `,
-      calls: [...read, listed, completing, asked, 'apt-mark showhold', freed],
+      calls: [...read, listed, completing, asked, freed],
       files: made,
     },
   },
@@ -285,7 +354,6 @@ sed: can't read nvidia.words: No such file or directory
 `,
       calls: [
         ...read,
-        completing,
         "apt-get indextargets --format '$(CODENAME) $(REPO_URI) $(RELEASE) $(SOURCESENTRY)' 'Created-By: Packages' 'Origin: Debian' 'Component: main'",
         "apt-get indextargets --format '$(CODENAME) $(SOURCESENTRY)' 'Created-By: Packages' 'Component: contrib'",
       ],

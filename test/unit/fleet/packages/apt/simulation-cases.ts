@@ -42,7 +42,7 @@ const diskSpaceCases: readonly ScriptCase[] = (
   after: {
     stdout: `begin docker-install-1\nversion 5:2.0,1-1\nspace ${bytes}\nend\n`,
     stderr: heard,
-    calls: [...read, listed, completing, asked, 'apt-mark showhold', freed, uris],
+    calls: [...read, listed, completing, asked, freed, uris],
     files: made,
   },
 }));
@@ -66,7 +66,7 @@ Get:1 http://mirror/docker,x/debian bookworm InRelease [9 kB]
 E: Failed to  fetch http://archive/x
 E: more
 `,
-      calls: [...read, listed, completing, asked, 'apt-mark showhold', freed, uris],
+      calls: [...read, listed, completing, asked, freed, uris],
       files: made,
     },
   },
@@ -106,7 +106,7 @@ end
 0
 sed: can't read docker.words: No such file or directory
 `,
-          calls: [...read, completing, asked, 'apt-mark showhold', freed, uris],
+          calls: [...read, completing, asked, freed, uris],
           files: made,
         },
         {
@@ -121,7 +121,7 @@ Err:1 http://mirror/docker,x/debian bookworm InRelease
 W: Failed to fetch http://mirror/docker,x/debian/x
 0
 `,
-          calls: [...read, completing, asked, 'apt-mark showhold', freed, uris],
+          calls: [...read, completing, asked, freed, uris],
           files: made,
         },
         {
@@ -137,7 +137,7 @@ Err:2 http://mirror/docker,x/debian bookworm Packages
 E: no http://mirror/docker,x/debian
 0
 `,
-          calls: [...read, completing, asked, 'apt-mark showhold', freed, uris],
+          calls: [...read, completing, asked, freed, uris],
           files: made,
         },
         {
@@ -151,7 +151,7 @@ end
 Get:1 http://other bookworm InRelease
 0
 `,
-          calls: [...read, completing, asked, 'apt-mark showhold', freed, uris],
+          calls: [...read, completing, asked, freed, uris],
           files: made,
         },
         {
@@ -165,7 +165,7 @@ end
 Hit:1 http://mirror/docker,x/debian bookworm InRelease
 0
 `,
-          calls: [...read, listed, completing, asked, 'apt-mark showhold', freed, uris],
+          calls: [...read, listed, completing, asked, freed, uris],
           files: made,
         },
       ][at] ?? {},
@@ -185,7 +185,7 @@ upgrade tool 1.9 2.0
 end
 `,
       stderr: heard,
-      calls: [...read, completing, asked, 'apt-mark showhold', freed, uris],
+      calls: [...read, completing, asked, freed, uris],
       files: made,
     },
   },
@@ -207,7 +207,7 @@ upgrade tool 1.9 2.0
 end
 `,
       stderr: heard,
-      calls: [...read, completing, asked, 'apt-mark showhold', freed, uris],
+      calls: [...read, completing, asked, freed, uris],
       files: made,
     },
   },
@@ -267,7 +267,6 @@ Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
       calls: [
         ...read,
         listed,
-        completing,
         "apt-get indextargets --format '$(CODENAME) $(REPO_URI) $(RELEASE) $(SOURCESENTRY)' 'Created-By: Packages' 'Origin: Debian' 'Component: main'",
         "apt-get indextargets --format '$(CODENAME) $(SOURCESENTRY)' 'Created-By: Packages' 'Component: contrib'",
         'apt-get indextargets',
@@ -275,10 +274,10 @@ Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
         'apt-get -q update -o Dir::Etc::SourceList=/run/azp-fleet-simulation.XXXXXX/sources.list.d/azp-fleet-contrib.sources -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=0',
         'apt-get -q download nvidia-driver-pinning-580',
         'dpkg-deb --fsys-tarfile pins/nvidia-driver-pinning-580_1.deb',
+        completing,
         aptGetCall(
           '-s install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-1 persist=580,1.9-1 linux-headers-6.1.0-lab gcc-12 nvidia-driver-pinning-580',
         ),
-        'apt-mark showhold',
         aptGetCall(
           '-s --ignore-hold --allow-change-held-packages install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-1 persist=580,1.9-1 linux-headers-6.1.0-lab gcc-12 nvidia-driver-pinning-580',
         ),

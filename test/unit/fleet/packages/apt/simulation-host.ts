@@ -56,6 +56,7 @@ export const plain = ask(docker);
 export const made = { '/run/made': '644 -d /run/azp-fleet-simulation.XXXXXX\n' };
 export const heard = ` .lab\nGet:1 ${dockerUri} bookworm InRelease [9 kB]\n0\n`;
 export const read = [
+  'dpkg --print-architecture',
   'apt-config dump Acquire::IndexTargets',
   'timeout -k 5 90 apt-get -q update -o APT::Update::Error-Mode=any',
   'apt-get -q update -o APT::Update::Error-Mode=any',
@@ -148,15 +149,15 @@ export function simulatedHost(host: ScratchHost): void {
       'apt-config',
       'printf "%s\\n" "Acquire::IndexTargets::deb::Packages::MetaKey \\"x\\";" "Acquire::IndexTargets::deb::Contents-deb::MetaKey \\"x\\";" "Acquire::IndexTargets::deb::CNF::MetaKey \\"x\\";" "Acquire::IndexTargets::deb-src::Sources::MetaKey \\"x\\";" "Acquire::Other::MetaKey"',
     )
-    .program('apt-mark', 'printf "other\\nlibfoo\\n"')
     .file('/root/azp-fleet-simulation.here')
     .folder('/run/other/azp-fleet-simulation.deep')
     .age('/run/other/azp-fleet-simulation.deep', 70 * 60)
     .age('/run/other', 5)
-    .program('apt-get', aptGet);
+    .program('apt-get', simulatedAptGet);
 }
 
-const aptGet = `case " $* " in
+/** apt-get with these answers. */
+export const simulatedAptGet = `case " $* " in
   *' update '*) echo "$http_proxy $no_proxy"; cat /run/listened; wc -c <&0; [ ! -e /run/deaf ] || { cat /run/deaf >&2; exit 100; } ;;
   *' download '*) echo deb >"$3_1.deb" ;;
   *'Component: contrib'*) [ -e /run/archive ] || echo contrib ;;

@@ -1,7 +1,7 @@
 import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
-import { aptGet, aptGetCall, completing, database, updated, updating } from './apt-host.ts';
+import { aptGet, aptGetCall, database, updated, updating } from './apt-host.ts';
 
 const trial = '/opt/azp-fleet/trial';
 const script = apt.install({
@@ -16,7 +16,7 @@ const script = apt.install({
   },
 });
 const request = 'install --allow-downgrades tool=5:2.0,1-1 extra';
-const before = [...updating, 'apt-mark unhold tool extra', completing, aptGetCall(`-s ${request}`)];
+const before = [...updating, 'apt-mark unhold tool', aptGetCall(`-s ${request}`)];
 const fetching = 'apt-get -q download tool=5:2.0,1-1';
 const unpacking = `dpkg-deb -x ${trial}/tool.deb ${trial}/files`;
 
