@@ -130,22 +130,44 @@ const manager = await build({
 });
 for (const { metafile } of [cli, manager])
   for (const file of Object.keys(metafile.outputs).filter((name) => name.endsWith('.mjs')))
-    writeFileSync(file, withPlainBuiltins(readFileSync(file, 'utf8')));
+    writeFileSync(file, withPlainBuiltins(readFileSync(file, 'utf8'), metafile === cli.metafile));
 writeFileSync('dist/licenses.txt', licensesOf([cli, manager]));
 
 /**
  * Gets Node's own modules without `import`, which reads every member of a module and so loads what each needs: undici for
- * node:http, worker threads for node:util, standard input for node:process.
+ * node:http, worker threads for node:util, standard input for node:process. `isShort`: a program of which many runs end soon.
  */
-function withPlainBuiltins(code) {
-  return code.replaceAll(
+function withPlainBuiltins(code, isShort) {
+  const plain = code.replaceAll(
     /(?<![\w$.])import ?(?:([\w$]+),? ?)?(?:\* ?as ([\w$]+)|(\{[^{}]*\}))? ?from ?("[^"]+");/g,
     (statement, all, namespace, members, name) => {
       if (!isBuiltin(JSON.parse(name))) return statement;
+      const late = isShort && !all && !namespace ? lateMembers(members, name) : undefined;
+      if (late !== undefined) return late;
       const names = [all, namespace, members?.replaceAll(' as ', ': ')].filter(Boolean);
       return `const ${names.map((each) => `${each} = process.getBuiltinModule(${name})`).join(', ')};`;
     },
   );
+  // A proxy, because `promisify` reads members of a function. In the first line: source maps count lines.
+  const atFirstCall = `const atFirstCall = (real) => new Proxy(function () {}, { apply: (_, self, given) => Reflect.apply(real(), self, given), construct: (_, given) => Reflect.construct(real(), given), get: (_, key) => real()[key] });`;
+  return plain.includes('= atFirstCall(') ? `${atFirstCall}${plain}` : plain;
+}
+
+/**
+ * Functions and classes of modules that take milliseconds to load, and that many runs do not call: loads the module at the
+ * first call. Returns undefined for other modules and members.
+ */
+function lateMembers(members = '', name) {
+  if (!['"node:child_process"', '"node:crypto"', '"node:v8"'].includes(name)) return undefined;
+  const builtin = process.getBuiltinModule(JSON.parse(name));
+  const pairs = [...members.matchAll(/([\w$]+)(?: as ([\w$]+))?/g)];
+  if (pairs.some(([, member]) => typeof builtin[member] !== 'function')) return undefined;
+  return pairs
+    .map(
+      ([, member, local = member]) =>
+        `const ${local} = atFirstCall(() => process.getBuiltinModule(${name}).${member});`,
+    )
+    .join('');
 }
 
 /** Returns the licenses of all packages of which the builds have a part. */
