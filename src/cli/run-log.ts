@@ -62,7 +62,8 @@ function newPath(folder: string, at: string, pid: number): string {
     .toReversed();
   let bytes = 0;
   for (const [index, name] of newestFirst.entries()) {
-    const path = join(folder, name);
+    // Up to 200 of them at each start: `join` would take as long as `statSync`.
+    const path = `${folder}/${name}`;
     bytes += statSync(path, { throwIfNoEntry: false })?.size ?? 0;
     if (index >= keep.files - 1 || bytes > keep.bytes) rmSync(path, { force: true });
   }
