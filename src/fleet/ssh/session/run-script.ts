@@ -102,9 +102,8 @@ function outputsOf(
   { host, options, onErrorLine, tap }: RunParts,
   stop: (error: FleetError) => void,
 ): { readonly out: Output; readonly err: Output } {
-  const { onOutput, outputLimit: limit = outputLimit } = options;
-  const onLine = (line: string): void => options.onLine?.(line);
-  const sink = (most: number, report: (line: string) => void, taken: RunParts['tap']): Output =>
+  const { onLine, onOutput, outputLimit: limit = outputLimit } = options;
+  const sink = (most: number, report: OutputParts['onLine'], taken: RunParts['tap']): Output =>
     new Output({ limit: most, onLine: report, onOverflow: () => stop(tooMuch(host, most)), tap: taken });
   const passedOn = (stream: 'stdout' | 'stderr') =>
     onOutput && ((chunk: Buffer): void => onOutput(stream, chunk));
@@ -153,8 +152,8 @@ const block = { least: 4096, most: 1024 * 1024 };
 interface OutputParts {
   /** Bytes of the whole stream. */
   readonly limit: number;
-  /** Gets each line; after 10 000 lines only the last one of each chunk. */
-  readonly onLine: (line: string) => void;
+  /** Gets each line; after 10 000 lines only the last one of each chunk. Without it the bytes are not split into lines. */
+  readonly onLine: ((line: string) => void) | undefined;
   /** Called when the limit is exceeded; later bytes are dropped. */
   readonly onOverflow: () => void;
   /** Gets the bytes in chunks; the result then has none. */
@@ -182,12 +181,13 @@ export class Output {
   }
 
   push(chunk: Buffer): void {
-    const { limit, onOverflow, tap } = this.#parts;
+    const { limit, onLine, onOverflow, tap } = this.#parts;
     if (this.#size > limit) return;
     this.#size += chunk.length;
     if (this.#size > limit) return onOverflow();
     if (tap === undefined) this.#keep(chunk);
     else tap(chunk);
+    if (onLine === undefined) return;
     this.#take(this.#decoder.write(this.#reported < mostReported ? chunk : this.#skip(chunk)));
   }
 
@@ -247,6 +247,6 @@ export class Output {
     this.#line = [];
     this.#lineLength = 0;
     this.#reported += 1;
-    this.#parts.onLine(line);
+    this.#parts.onLine?.(line);
   }
 }
