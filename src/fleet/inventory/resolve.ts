@@ -352,7 +352,7 @@ function mergeDriver(below: HostVars, above: HostVars): Partial<HostVars> {
   if (typeof lower !== 'object' || typeof upper !== 'object') return {};
   // An exact version belongs to its branch, and a digest to its version.
   const { version, sha256, ...rest } = lower;
-  const keep = version !== undefined && (upper.branch === undefined || upper.branch === lower.branch);
+  const keep = version !== undefined && [undefined, version.split('.')[0]].includes(upper.branch);
   const same = keep && (upper.version === undefined || upper.version === version);
   return {
     driver: { ...rest, ...(keep ? { version } : {}), ...(same ? defined({ sha256 }) : {}), ...upper },

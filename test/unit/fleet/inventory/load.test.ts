@@ -88,6 +88,18 @@ hosts:
     expect(host?.driver).toEqual({ install: true, branch: '570', flavor: 'auto', method: 'repo' });
   });
 
+  test('the branch of an exact driver version is its own, whatever branch a weaker layer sets', () => {
+    const layers = (branch: string) =>
+      fleet(
+        'defaults: { pool: p, driver: { branch: "580" } }\n' +
+          'groups: { g: { vars: { driver: { version: 570.133.20 } }, hosts: [a] } }\n' +
+          `hosts: { a: { driver: { branch: "${branch}" } } }\n`,
+      ).hosts[0]?.driver;
+    expect(layers('580')).toMatchObject({ branch: '580' });
+    expect(layers('580')).not.toHaveProperty('version');
+    expect(layers('570')).toMatchObject({ branch: '570', version: '570.133.20' });
+  });
+
   test('digests of one agent version do not apply to another', () => {
     const digest = 'ab'.repeat(32);
     const [host] = fleet(
