@@ -1,5 +1,5 @@
 // Draws docs/plan.svg and docs/status.svg from real runs: review changes there. Checks that docs/wizard.svg and docs/demo.svg,
-// which scripts/pictures.ts records, still show what the program prints.
+// which scripts/pictures.ts records, still show what the program prints; docs/status-page.png is from there, too.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -91,6 +91,12 @@ test('the wizard asks what the transcript of its test shows', () => {
   const open = shown.findIndex((line) => line.startsWith('? '));
   expect(open).toBeGreaterThan(20);
   expect(shown.slice(0, open).filter((line) => !said.has(line))).toEqual([]);
+});
+
+test('the picture of the page of status --html is small', () => {
+  const png = readFileSync(join(docs, 'status-page.png'));
+  expect(png.subarray(1, 4).toString()).toBe('PNG');
+  expect(png.length).toBeLessThan(150_000);
 });
 
 test('the demo has its headings, and the columns of the status', () => {
