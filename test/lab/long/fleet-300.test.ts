@@ -6,21 +6,21 @@ import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 
-import { systemClock } from '../../src/shared/base/clock.ts';
-import { widthOf } from '../../src/cli/render/lines.ts';
-import { runCommand } from '../support/command.ts';
-import { requireCurrentBuild } from '../support/current-build.ts';
-import { Chance } from '../support/model/chance.ts';
-import { leftOnScreen } from '../support/screen.ts';
-import { ScriptedFleet } from '../support/scripted-fleet/fleet.ts';
-import type { Cut, Effect, ScriptedHost } from '../support/scripted-fleet/host.ts';
+import { systemClock } from '../../../src/shared/base/clock.ts';
+import { widthOf } from '../../../src/cli/render/lines.ts';
+import { runCommand } from '../../support/command.ts';
+import { requireCurrentBuild } from '../../support/current-build.ts';
+import { Chance } from '../../support/model/chance.ts';
+import { leftOnScreen } from '../../support/screen.ts';
+import { ScriptedFleet } from '../../support/scripted-fleet/fleet.ts';
+import type { Cut, Effect, ScriptedHost } from '../../support/scripted-fleet/host.ts';
 
 const count = 300;
 /** `waves` of the inventory: 10 %. */
 const mostUnavailable = count / 10;
 const away = ['gpu-3', 'gpu-30'];
 const failing = ['gpu-7', 'gpu-25'];
-const root = join(import.meta.dirname, '../..');
+const root = join(import.meta.dirname, '../../..');
 const children = new Set<ChildProcess>();
 let fleet: ScriptedFleet;
 let effects: Effect[] = [];
