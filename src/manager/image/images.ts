@@ -168,8 +168,20 @@ export class ImageKeeper {
 
   /** Pulls or builds the image if it is missing. `plan` may throw: its error becomes the state's cause. */
   async ensure(plan: Plan): Promise<void> {
-    if (this.#working !== undefined || this.#clock.monotonic() < this.#notBefore) return;
+    if (this.#clock.monotonic() < this.#notBefore && !(await this.#hasBaseNow(plan))) return;
+    if (this.#working !== undefined) return;
     await this.#work(async () => this.#obtain(await plan()));
+  }
+
+  /** Whether a base fits depends on the GPUs alone: no pause once they answer again, as after a repair. */
+  async #hasBaseNow(plan: Plan): Promise<boolean> {
+    if (this.#state.cause?.code !== 'image.no-base') return false;
+    try {
+      await plan();
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /**

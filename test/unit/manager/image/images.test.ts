@@ -5,11 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { systemClock } from '../../../../src/shared/base/clock.ts';
+import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { ImageKeeper } from '../../../../src/manager/image/images.ts';
 import { Labels } from '../../../../src/shared/contract/paths.ts';
 import type { ImagePlan } from '../../../../src/shared/image/plan.ts';
 import { renewImage } from '../../../../src/fleet/client/image-build.ts';
 import { createManagerClient } from '../../../../src/fleet/client/manager-client.ts';
+import { StillClock } from '../../../support/clock.ts';
 import { ManagerRig, printed } from '../../../support/manager-rig.ts';
 
 // The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; the client is the CLI's.
@@ -189,4 +191,42 @@ test('a second request during a build starts none, and the old image stays in us
   held.resolve('sha256:new');
   await expect.poll(() => keeper.requested).toEqual({ at: requestedAt, state: 'done' });
   expect(builds).toBe(1);
+});
+
+test('a base is chosen as soon as the GPUs answer again; a build that failed is repeated after a pause', async () => {
+  let builds = 0;
+  const engine = {
+    imageId: () => Promise.resolve(undefined),
+    imageLabel: () => Promise.resolve(undefined),
+    pull: () => Promise.resolve(),
+    push: () => Promise.resolve(''),
+    build: () => {
+      builds += 1;
+      return Promise.reject(new Error('no space'));
+    },
+  };
+  const clock = new StillClock();
+  const keeper = new ImageKeeper(engine, clock, silentLogger, () => undefined);
+  let cudaMax: string | undefined;
+  const plan = (): ImagePlan => {
+    if (cudaMax === undefined)
+      throw new FleetError({ code: 'image.no-base', what: 'the driver does not report its CUDA version' });
+    return {
+      kind: 'build',
+      reference: 'azp-fleet/agent:1',
+      context: Buffer.alloc(0),
+      args: {},
+      labels: {},
+    };
+  };
+  for (let look = 0; look < 5; look += 1) await keeper.ensure(plan);
+  expect(keeper.state).toMatchObject({ state: 'failed', cause: { code: 'image.no-base' } });
+  cudaMax = '13.2';
+  await keeper.ensure(plan);
+  expect(builds).toBe(1);
+  await keeper.ensure(plan);
+  expect(builds).toBe(1);
+  clock.pass(3_600_000);
+  await keeper.ensure(plan);
+  expect(builds).toBe(2);
 });
