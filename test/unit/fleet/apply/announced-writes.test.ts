@@ -20,7 +20,7 @@ const passing = ['/run/azp-fleet', '/tmp'];
 
 /** Output of a host's programs: each package is installed at the desired version, each service starts. */
 const answers = (version: string, digest: string): Readonly<Record<string, string>> => ({
-  'apt-cache': `echo "x | ${version} | x"`,
+  'apt-cache': `shift; for name; do echo "$name | ${version} | x"; done`,
   'dpkg-query': `echo "installed ${version}"`,
   // The source of the archive's main component; contrib is missing.
   'apt-get': `case $* in *'Component: main') echo "http://deb.debian.org/debian bookworm /etc/apt/main.sources:1" ;; esac`,
