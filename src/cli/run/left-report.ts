@@ -80,11 +80,11 @@ export async function reportLeft(
       problems.push(error.problem);
     }
   }
-  return open.webhooks.size === 0 ? problems : [...problems, ...(await tellWebhooks(context, open, end))];
+  return open.webhooks.size === 0 ? problems : [...problems, ...(await sendToWebhooks(context, open, end))];
 }
 
 /** What was reported of one host. */
-export interface Told {
+export interface Reported {
   readonly host: string;
   /** ISO 8601: when it was found first. */
   readonly since: string;
@@ -94,9 +94,9 @@ export interface Told {
 /** What to report now. */
 export interface News {
   readonly begun: readonly Left[];
-  readonly ended: readonly Told[];
+  readonly ended: readonly Reported[];
   /** What is reported afterwards. */
-  readonly told: readonly Told[];
+  readonly reported: readonly Reported[];
 }
 
 /**
@@ -104,12 +104,12 @@ export interface News {
  * changes are known now; what was reported of others stays. Pure.
  */
 export function newsOf(
-  before: readonly Told[],
+  before: readonly Reported[],
   left: readonly Left[],
   known: ReadonlySet<string>,
   at: string,
 ): News {
-  const earlier = new Map(before.map((told) => [told.host, told]));
+  const earlier = new Map(before.map((reported) => [reported.host, reported]));
   const now = left.filter(({ host }) => known.has(host));
   const open = new Set(now.map(({ host }) => host));
   const begun = now.filter((each) => earlier.get(each.host)?.what !== leftLine(each));
@@ -117,7 +117,7 @@ export function newsOf(
   return {
     begun,
     ended: before.filter(({ host }) => known.has(host) && !open.has(host)),
-    told: [
+    reported: [
       ...before.filter(({ host }) => !known.has(host) || (open.has(host) && !changed.has(host))),
       ...begun.map((each) => ({ host: each.host, since: at, what: leftLine(each) })),
     ],
@@ -161,31 +161,32 @@ export function leftMessage({ begun, ended }: Pick<News, 'begun' | 'ended'>, sen
 }
 
 /** Sends each address one message if anything has changed for its hosts. What is not accepted is sent by the next run. */
-async function tellWebhooks(
+async function sendToWebhooks(
   context: Context,
   { fleet, webhooks, caPem }: OpenFleet,
   { outcomes, left }: Pick<LeftEnd, 'outcomes' | 'left'>,
 ): Promise<readonly Problem[]> {
   const state = stateFolder(context.env, context.home);
   const file = join(state.path, 'left', `${sha256(fleet.file).slice(0, 16)}.json`);
-  const before = state.refused === undefined ? await readTold(file) : [];
+  const before = state.refused === undefined ? await readReported(file) : [];
   const { http, https, noProxy } = fleet.proxy;
   const fetch = createFetch({ ...defined({ http, https, caPem }), noProxy });
   const sender = { host: hostname(), at: timestamp(context.clock) };
   const known = new Set(outcomes.filter(isKnown).map(({ host }) => host));
   const problems: Problem[] = [];
-  let told = before;
+  let reported = before;
   for (const [address, hosts] of byAddress(webhooks)) {
     const of = new Set([...known].filter((host) => hosts.has(host)));
-    const news = newsOf(told, left, of, sender.at);
+    const news = newsOf(reported, left, of, sender.at);
     if (news.begun.length === 0 && news.ended.length === 0) continue;
     const { signal } = context;
     const how = { program: 'azp-fleet', wall: context.clock.wall(), signal };
     const answer = await post(fetch, address, leftMessage(news, sender), how);
-    if (answer.kind === 'taken') told = news.told;
+    if (answer.kind === 'taken') reported = news.reported;
     else problems.push(notSent(answer.problem.problem));
   }
-  if (told !== before && state.refused === undefined) problems.push(...(await writeTold(file, told)));
+  if (reported !== before && state.refused === undefined)
+    problems.push(...(await writeReported(file, reported)));
   return problems;
 }
 
@@ -211,21 +212,21 @@ function notSent({ code, what, seen }: Problem): Problem {
   };
 }
 
-const toldShape = z.array(z.object({ host: z.string(), since: z.string(), what: z.string() }));
+const reportedShape = z.array(z.object({ host: z.string(), since: z.string(), what: z.string() }));
 
 /** Reads what was reported; empty if the file is missing or invalid. */
-async function readTold(file: string): Promise<readonly Told[]> {
+async function readReported(file: string): Promise<readonly Reported[]> {
   try {
-    return toldShape.safeParse(foreignJson(await readFile(file, 'utf8'))).data ?? [];
+    return reportedShape.safeParse(foreignJson(await readFile(file, 'utf8'))).data ?? [];
   } catch {
     return [];
   }
 }
 
-async function writeTold(file: string, told: readonly Told[]): Promise<readonly Problem[]> {
+async function writeReported(file: string, reported: readonly Reported[]): Promise<readonly Problem[]> {
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    await writeFile(`${file}.next`, escapeHidden(`${JSON.stringify(told)}\n`), { mode: 0o600 });
+    await writeFile(`${file}.next`, escapeHidden(`${JSON.stringify(reported)}\n`), { mode: 0o600 });
     await rename(`${file}.next`, file);
     return [];
   } catch (error) {

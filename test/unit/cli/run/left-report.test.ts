@@ -14,7 +14,7 @@ import {
   newsOf,
   reportLeft,
   textfileOf,
-  type Told,
+  type Reported,
 } from '../../../../src/cli/run/left-report.ts';
 import type { Left } from '../../../../src/cli/run/only-harmless.ts';
 import type { HostOutcome } from '../../../../src/fleet/apply/outcome.ts';
@@ -35,35 +35,39 @@ const left = (host: string, ...ids: readonly string[]): Left => ({
   host,
   changes: ids.map((id) => ({ ...restart, title: id })),
 });
-const told = (host: string, what: string, since = '2026-11-20T00:00:00Z'): Told => ({ host, since, what });
+const reported = (host: string, what: string, since = '2026-11-20T00:00:00Z'): Reported => ({
+  host,
+  since,
+  what,
+});
 const at = '2026-11-21T12:00:00Z';
 const one = '1 change left: restart';
 
 describe('news', () => {
-  test.each<[string, readonly Told[], readonly Left[], readonly string[], string, string, string]>([
+  test.each<[string, readonly Reported[], readonly Left[], readonly string[], string, string, string]>([
     ['something is left', [], [left('a', 'restart')], ['a'], 'a', '', 'a'],
-    ['the same is left', [told('a', one)], [left('a', 'restart')], ['a'], '', '', 'a'],
-    ['something else is left', [told('a', one)], [left('a', 'reboot')], ['a'], 'a', '', 'a'],
-    ['nothing is left any more', [told('a', one)], [], ['a'], '', 'a', ''],
-    ['the host was not read', [told('a', one)], [], [], '', '', 'a'],
+    ['the same is left', [reported('a', one)], [left('a', 'restart')], ['a'], '', '', 'a'],
+    ['something else is left', [reported('a', one)], [left('a', 'reboot')], ['a'], 'a', '', 'a'],
+    ['nothing is left any more', [reported('a', one)], [], ['a'], '', 'a', ''],
+    ['the host was not read', [reported('a', one)], [], [], '', '', 'a'],
     ['its run failed halfway', [], [left('a', 'restart')], [], '', '', ''],
-    ['another host', [told('a', one)], [left('b', 'restart')], ['b'], 'b', '', 'a b'],
+    ['another host', [reported('a', one)], [left('b', 'restart')], ['b'], 'b', '', 'a b'],
   ])('where %s', (_, before, now, known, begun, ended, after) => {
     const news = newsOf(before, now, new Set(known), at);
     expect(news.begun.map(({ host }) => host).join(' ')).toBe(begun);
     expect(news.ended.map(({ host }) => host).join(' ')).toBe(ended);
-    expect(news.told.map(({ host }) => host).join(' ')).toBe(after);
+    expect(news.reported.map(({ host }) => host).join(' ')).toBe(after);
   });
 
   test('what stays left keeps its time', () => {
-    const before = [told('a', one)];
-    expect(newsOf(before, [left('a', 'restart')], new Set(['a']), at).told).toEqual(before);
+    const before = [reported('a', one)];
+    expect(newsOf(before, [left('a', 'restart')], new Set(['a']), at).reported).toEqual(before);
   });
 });
 
 test('a message has the format of the managers, without markup, and equal hosts in one event', () => {
   const begun = [left('h-1', 'stop <!channel>'), left('h-2', 'stop <!channel>')];
-  const ended = [told('h-3', one)];
+  const ended = [reported('h-3', one)];
   const body = JSON.parse(leftMessage({ begun, ended }, { host: 'admin', at })) as Record<string, unknown>;
   expect(body).toEqual({
     text: [
