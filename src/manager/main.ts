@@ -50,7 +50,7 @@ import { Metrics } from './serve/metrics.ts';
 import { systemdNotifier } from './serve/systemd.ts';
 import { configuration, openState, runPaths, secretFiles, tokenReader } from './start/configuration.ts';
 import { TokenUse } from './start/token-use.ts';
-import { addressReader } from './webhook/address.ts';
+import { addressReader } from './webhook/messenger.ts';
 import { trustedCertificates } from './docker/agent-setup.ts';
 
 async function main(): Promise<void> {

@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 
@@ -15,6 +15,7 @@ import { type ExitCode, FleetError, type Problem, usageError, whyNot } from '../
 import { escapeHidden, foreignJson } from '../../shared/base/foreign-text.ts';
 import { defined } from '../../shared/base/objects.ts';
 import type { Secret } from '../../shared/base/secret.ts';
+import { replaceStateFile } from '../../shared/base/state-file.ts';
 import { type Sender, webhookBody } from '../../shared/webhook/message.ts';
 import { post } from '../../shared/webhook/post.ts';
 import type { Options } from '../options.ts';
@@ -185,8 +186,7 @@ async function sendToWebhooks(
     if (answer.kind === 'taken') reported = news.reported;
     else problems.push(notSent(answer.problem.problem));
   }
-  if (reported !== before && state.refused === undefined)
-    problems.push(...(await writeReported(file, reported)));
+  if (reported !== before && state.refused === undefined) problems.push(...writeReported(file, reported));
   return problems;
 }
 
@@ -223,11 +223,9 @@ async function readReported(file: string): Promise<readonly Reported[]> {
   }
 }
 
-async function writeReported(file: string, reported: readonly Reported[]): Promise<readonly Problem[]> {
+function writeReported(file: string, reported: readonly Reported[]): readonly Problem[] {
   try {
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    await writeFile(`${file}.next`, escapeHidden(`${JSON.stringify(reported)}\n`), { mode: 0o600 });
-    await rename(`${file}.next`, file);
+    replaceStateFile(file, escapeHidden(`${JSON.stringify(reported)}\n`));
     return [];
   } catch (error) {
     return [

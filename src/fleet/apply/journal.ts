@@ -1,11 +1,12 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 
 import * as z from 'zod';
 
 import { sha256 } from '../../shared/base/digest.ts';
 import { usageError } from '../../shared/base/errors.ts';
 import { foreignJson, escapeHidden } from '../../shared/base/foreign-text.ts';
+import { replaceStateFile } from '../../shared/base/state-file.ts';
 import { isBad, type HostOutcome } from './outcome.ts';
 
 /** The outcomes of the last run on one inventory, stored on the admin's machine for `--rerun failed`. */
@@ -37,9 +38,7 @@ export async function writeJournal(
     ...(outcome.problem === undefined ? {} : { problem: outcome.problem }),
   }));
   const journal: Journal = { schema: 1, ...run, hosts: [...earlier, ...now] };
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  await writeFile(`${file}.next`, escapeHidden(`${JSON.stringify(journal, null, 2)}\n`), { mode: 0o600 });
-  await rename(`${file}.next`, file);
+  replaceStateFile(file, escapeHidden(`${JSON.stringify(journal, null, 2)}\n`));
 }
 
 const text = z.string();

@@ -1,14 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import {
-  chmodSync,
-  mkdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 import * as z from 'zod';
@@ -16,6 +7,7 @@ import * as z from 'zod';
 import { sha256 } from '../../shared/base/digest.ts';
 import { FleetError, type Problem, whyNot } from '../../shared/base/errors.ts';
 import { foreignJson } from '../../shared/base/foreign-text.ts';
+import { replaceStateFile } from '../../shared/base/state-file.ts';
 
 /** An upgrade that has not ended, on the admin's machine: with it the next run has the text from before a cut. */
 interface UpgradeRecord {
@@ -55,9 +47,7 @@ function readRecord(file: string): UpgradeRecord | undefined {
 
 function writeRecord(file: string, record: UpgradeRecord): void {
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    writeFileSync(`${file}.next`, `${JSON.stringify(record)}\n`, { mode: 0o600 });
-    renameSync(`${file}.next`, file);
+    replaceStateFile(file, `${JSON.stringify(record)}\n`);
   } catch (error) {
     throw notWritten('upgrade.record', file, error);
   }

@@ -1,9 +1,11 @@
 import type { Fetch } from '../../shared/azure/http/proxy.ts';
-import { FleetError } from '../../shared/base/errors.ts';
+import { codeOf, FleetError } from '../../shared/base/errors.ts';
 import { timestamp, unscaled } from '../../shared/base/clock.ts';
-import type { Secret } from '../../shared/base/secret.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { Secret } from '../../shared/base/secret.ts';
 import { type Answer, post } from '../../shared/webhook/post.ts';
 import { causeOf } from '../causes.ts';
+import { readText } from '../machine/files.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 import { changesSince, openEpisodes, type Episode, type SlotObservation } from './episodes.ts';
 import { changeMessage, testMessage } from './message.ts';
@@ -147,4 +149,33 @@ export function pauseMs(failures: number, answer: Exclude<Answer, { kind: 'taken
   const own = Math.min(5000 * 2 ** failures, longestPauseMs);
   const asked = answer.kind === 'later' ? (answer.afterMs ?? 0) : 0;
   return Math.max(own, Math.min(asked, 3_600_000));
+}
+
+/**
+ * Returns a function that reads the webhook's address each time, so that a new one needs no restart. The address is a secret,
+ * because it permits posting: the log hides it, and the part after the host name.
+ */
+export function addressReader(path: string, log: Logger): () => Promise<Secret> {
+  return async () => {
+    const text = await readText(path).catch((error: unknown) => {
+      throw unusable(path, codeOf(error));
+    });
+    const address = new Secret(text.trim());
+    log.redact(address);
+    const url = URL.parse(address.reveal());
+    if (url === null || !['https:', 'http:'].includes(url.protocol)) throw unusable(path, 'no address in it');
+    for (const part of [`${url.pathname}${url.search}`, url.search, url.password])
+      log.redact(new Secret(part));
+    return address;
+  };
+}
+
+function unusable(path: string, seen: string): FleetError {
+  return new FleetError({
+    code: 'webhook.unusable',
+    what: `the address of the webhook cannot be read from ${path}`,
+    expected: 'one http(s) address',
+    seen,
+    next: 'write it again: azp-fleet provision',
+  });
 }

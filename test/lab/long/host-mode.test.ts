@@ -10,13 +10,8 @@ import { writeInventory } from '../../../practice/lab/inventory.ts';
 import type { Lab } from '../../../practice/lab/lab.ts';
 import { startStackLab } from '../../../practice/lab/provisioned.ts';
 import { fault } from '../../support/fault.ts';
-import { ManagedHost, program, settings } from '../support/managed-host.ts';
+import { boxAndBare, ManagedHost, program, settings } from '../support/managed-host.ts';
 import { placesOnHost } from '../support/secret-search.ts';
-
-const agents = [
-  { name: 'box', gpus: [0] },
-  { name: 'bare', gpus: [1], mode: 'host', capabilities: ['compute'] },
-];
 
 let lab: Lab;
 let azure: LabAzure;
@@ -27,7 +22,7 @@ beforeAll(async () => {
   host = lab.host('metal');
   azure = await startAzure('bare', lab.folder, { speed: 20 });
   managed = new ManagedHost(host, azure);
-  const inventory = await writeInventory(lab, azure, { hosts: { metal: { agents } } });
+  const inventory = await writeInventory(lab, azure, { hosts: { metal: { agents: boxAndBare } } });
   const { code, stdout, stderr } = await azpFleet(lab.folder, ['provision', inventory, '--yes']);
   expect(code, `${stdout}\n${stderr}`).toBe(0);
 });

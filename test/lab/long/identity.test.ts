@@ -9,13 +9,8 @@ import type { LabHost } from '../../../practice/lab/host.ts';
 import { writeInventory } from '../../../practice/lab/inventory.ts';
 import type { Lab } from '../../../practice/lab/lab.ts';
 import { startStackLab } from '../../../practice/lab/provisioned.ts';
-import { ManagedHost } from '../support/managed-host.ts';
+import { boxAndBare, ManagedHost } from '../support/managed-host.ts';
 import { placesOnHost } from '../support/secret-search.ts';
-
-const agents = [
-  { name: 'box', gpus: [0] },
-  { name: 'bare', gpus: [1], mode: 'host', capabilities: ['compute'] },
-];
 
 let lab: Lab;
 let azure: LabAzure;
@@ -26,7 +21,7 @@ beforeAll(async () => {
   host = lab.host('vm');
   azure = await startAzure('identity', lab.folder);
   managed = new ManagedHost(host, azure);
-  await provision(await writeInventory(lab, azure, { hosts: { vm: { agents } } }));
+  await provision(await writeInventory(lab, azure, { hosts: { vm: { agents: boxAndBare } } }));
   const { origin } = new URL(azure.organization);
   await raiseCloud(host, new URL(origin));
   await azure.control.setMachine({ vm: {} });
@@ -35,7 +30,7 @@ beforeAll(async () => {
   const servicePrincipal = { clientId: 'client-1', tenantId: 'tenant-1', secret, authority: origin };
   const inventory = await writeInventory(lab, azure, {
     file: join(lab.folder, 'identity.yaml'),
-    hosts: { vm: { agents } },
+    hosts: { vm: { agents: boxAndBare } },
     top: { token: undefined, servicePrincipal, managedIdentity: {} },
   });
   await provision(inventory);

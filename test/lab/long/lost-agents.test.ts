@@ -15,13 +15,9 @@ import { writeInventory } from '../../../practice/lab/inventory.ts';
 import type { Lab } from '../../../practice/lab/lab.ts';
 import { startStackLab } from '../../../practice/lab/provisioned.ts';
 import { until } from '../../../practice/lab/run.ts';
-import { ManagedHost, pool, settings } from '../support/managed-host.ts';
+import { boxAndBare, ManagedHost, pool, settings } from '../support/managed-host.ts';
 
 const speed = 20;
-const agents = [
-  { name: 'box', gpus: [0] },
-  { name: 'bare', gpus: [1], mode: 'host', capabilities: ['compute'] },
-];
 
 let lab: Lab;
 let azure: LabAzure;
@@ -35,7 +31,7 @@ beforeAll(async () => {
   host = lab.host('metal');
   azure = await startAzure('lost', lab.folder, { speed });
   managed = new ManagedHost(host, azure);
-  inventory = await writeInventory(lab, azure, { hosts: { metal: { agents } } });
+  inventory = await writeInventory(lab, azure, { hosts: { metal: { agents: boxAndBare } } });
   const { code, stdout, stderr } = await azpFleet(lab.folder, ['provision', inventory, '--yes']);
   expect(code, `${stdout}\n${stderr}`).toBe(0);
   const forever = new AbortController().signal;

@@ -27,6 +27,12 @@ export interface HeldJob {
   end(): Promise<FakeJob | undefined>;
 }
 
+/** Two agents of a host: in a container, and straight on it. */
+export const boxAndBare = [
+  { name: 'box', gpus: [0] },
+  { name: 'bare', gpus: [1], mode: 'host', capabilities: ['compute'] },
+] as const;
+
 /** A provisioned machine with its manager. */
 export class ManagedHost {
   readonly host: LabHost;

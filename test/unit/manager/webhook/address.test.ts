@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Redactor } from '../../../../src/shared/base/redact.ts';
 import { journalLogger } from '../../../../src/manager/start/reporting.ts';
-import { addressReader } from '../../../../src/manager/webhook/address.ts';
+import { addressReader } from '../../../../src/manager/webhook/messenger.ts';
 
 let folder: string;
 beforeEach(() => {
