@@ -50,10 +50,12 @@ interface Behaviour {
   readonly left?: () => void;
 }
 
+/** Of all hosts of a test file: a later one may get the port of an earlier one, whose key is in known_hosts. */
+const { private: key, public: hostKey } = sshKeyPair();
+
 /** An SSH server that accepts our scripts and gives the answers of the test. */
 export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHost> {
   const { asks, managerSocket, greeting, banner } = behaviour;
-  const { private: key, public: hostKey } = sshKeyPair();
   const says = {
     ...(greeting === undefined ? {} : { greeting }),
     ...(banner === undefined ? {} : { banner }),

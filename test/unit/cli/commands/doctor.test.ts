@@ -8,6 +8,7 @@ import { runCommand } from '../../../support/command.ts';
 import { framesSaid, hostileHost, type HostileHost } from '../../../support/hostile-host.ts';
 import { Keyboard } from '../../../support/keyboard.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
+import { sshKeyPair } from '../../../support/ssh-key.ts';
 import { workingFacts } from '../../../support/practice-fleet.ts';
 import { useFake } from '../../practice/azure/server.ts';
 
@@ -131,9 +132,7 @@ test('equal hosts are one block, the worst come first, and the totals last', asy
 });
 
 test('another host key: it stops there, and --fix leaves the key alone', async () => {
-  const other = await hostileHost();
-  machines.push(other);
-  write([await serve('good', {}, `, hostKeys: ["${other.hostKey}"]`)]);
+  write([await serve('good', {}, `, hostKeys: ["${sshKeyPair().public.trim()}"]`)]);
   await permit();
   const { stdout, stderr, exitCode } = await doctor('--fix', '--yes');
   expect(stdout).toMatch(/✔ SSH settings, DNS, port\n {2}✗ host key .*\[ssh\.host-key-mismatch\]/);
