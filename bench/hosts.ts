@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { cliEnvironment } from '../practice/lab/azp-fleet.ts';
@@ -118,7 +118,7 @@ export async function run(_args: readonly string[], extent: Extent): Promise<voi
       ...(await others(fleet, peer, rounds)),
     };
     const cpuMs = await hostCpu(fleet, rounds);
-    record(rounds, results, cpuMs, beside);
+    record(rounds, results, { cpuMs, scriptsS: fresh?.scriptsS ?? [] }, beside);
   } finally {
     await removeLab(prefix);
   }
@@ -126,10 +126,16 @@ export async function run(_args: readonly string[], extent: Extent): Promise<voi
 
 type Results = Readonly<Record<string, readonly Taken[]>>;
 
+interface Fresh {
+  readonly results: Results;
+  /** Seconds of scripts and builds on the slowest host, for each run of azp-fleet. */
+  readonly scriptsS: readonly number[];
+  readonly fleet: BenchFleet;
+}
+
 /** Bare machines for each contender of each round; the machines of the last one stay. */
-async function freshHosts(
-  rounds: number,
-): Promise<{ readonly results: Results; readonly fleet: BenchFleet }> {
+async function freshHosts(rounds: number): Promise<Fresh> {
+  const scriptsS: number[] = [];
   let fleet: BenchFleet | undefined;
   let files: Captured | undefined;
   const bare = async (): Promise<BenchFleet> => {
@@ -142,6 +148,7 @@ async function freshHosts(
     const { lab, cli } = await bare();
     const taken = await timed(cli(['provision', '--yes']));
     files ??= await captured(lab);
+    scriptsS.push(Math.max(...lab.hosts.map(({ name }) => scriptSeconds(logOf(lab), name))));
     return taken;
   };
   const later = async (program: (fleet: BenchFleet, files: Captured) => Program): Promise<Taken> => {
@@ -168,8 +175,37 @@ async function freshHosts(
   const [own = [], hand = [], peer = []] = results;
   return {
     results: { 'fresh: azp-fleet': own, 'fresh: by hand': hand, 'fresh: Ansible': peer },
+    scriptsS,
     fleet,
   };
+}
+
+/** The lines of the last run's log. */
+function logOf({ folder }: Lab): readonly LogLine[] {
+  const logs = join(folder, 'home/state/azp-fleet/logs');
+  const last = readdirSync(logs).toSorted().at(-1) ?? '';
+  const lines = readFileSync(join(logs, last), 'utf8').trimEnd().split('\n');
+  return lines.map((text) => JSON.parse(text) as LogLine);
+}
+
+interface LogLine {
+  readonly host?: string;
+  readonly kind?: string;
+  readonly id?: string;
+  /** Of a script that has ended. */
+  readonly ms?: number;
+  /** Of a change that has ended. */
+  readonly durationMs?: number;
+}
+
+/** Seconds of a host's scripts and of its image build, which the manager's start waits for. */
+function scriptSeconds(log: readonly LogLine[], name: string): number {
+  const own = log.filter(({ host }) => host === name);
+  const isStart = ({ id = '' }: LogLine): boolean => id.startsWith('manager-start');
+  const [from, to] = [own.findIndex(isStart), own.findLastIndex(isStart)];
+  const scripts = own.filter((_, index) => index < from || index > to).map(({ ms = 0 }) => ms);
+  const all = [...scripts, own[to]?.durationMs ?? 0];
+  return all.reduce((sum, ms) => sum + ms, 0) / 1000;
 }
 
 /** What azp-fleet has written on the hosts, for those that do the same. */
@@ -381,7 +417,13 @@ async function cpuCounter({ container }: LabHost): Promise<() => number> {
     : () => Number(readFileSync(`/sys/fs/cgroup/${controllers}${own}/cpuacct.usage`, 'utf8')) / 1e6;
 }
 
-function record(rounds: number, results: Results, cpuMs: readonly number[], beside: string): void {
+interface OnHosts {
+  readonly cpuMs: readonly number[];
+  readonly scriptsS: readonly number[];
+}
+
+function record(rounds: number, results: Results, { cpuMs, scriptsS }: OnHosts, beside: string): void {
+  const freshS = walls(results['fresh: azp-fleet'] ?? []);
   const seconds = (name: string) => walls(results[name] ?? []);
   const over = (a: string, b: string) => ratios(seconds(a), seconds(b));
   const execs = Object.keys(results)
@@ -397,6 +439,8 @@ function record(rounds: number, results: Results, cpuMs: readonly number[], besi
     'hosts.changed': over('one file: Ansible', 'one file: azp-fleet'),
     'hosts.fresh': over('fresh: Ansible', 'fresh: azp-fleet'),
     'hosts.fresh-by-hand': over('fresh: azp-fleet', 'fresh: by hand'),
+    'hosts.fresh-scripts': ratios(freshS, scriptsS),
+    'hosts.fresh-beyond-s': freshS.map((wallS, index) => wallS - (scriptsS[index] ?? 0)),
     'hosts.facts-bare': over('plan', 'facts: bare ssh2'),
     'hosts.facts-ansible': over('facts: Ansible', 'plan'),
     ...Object.fromEntries(execs),
