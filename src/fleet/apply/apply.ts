@@ -2,10 +2,12 @@ import type { AzureClient } from '../../shared/azure/client.ts';
 import { hostProblem } from '../../shared/base/host-trouble.ts';
 import { defined } from '../../shared/base/objects.ts';
 import { valueOf } from '../../shared/base/reading.ts';
+import { agentsOf, poolsInUse } from '../../shared/contract/status.ts';
 import type { Verdict } from '../../shared/health/verdict.ts';
 import { statusOf } from '../facts/unread.ts';
 import type { HostSpec, WaveLimits } from '../inventory/fleet.ts';
 import { foldNames } from '../inventory/fold-names.ts';
+import { isEmpty } from '../plan/plan.ts';
 import { judge } from '../verdict/judge.ts';
 import type { AgentsIn } from '../verdict/host-view.ts';
 import { type ApplyHostOptions, finishHost } from './apply-host.ts';
@@ -14,7 +16,7 @@ import type { EventSink } from './events.ts';
 import type { FleetSurvey } from './fleet-survey.ts';
 import { takeOverNames } from './held-names.ts';
 import { type HostOutcome, interruptionLine } from './outcome.ts';
-import { poolLists } from './pool-lists.ts';
+import { type PoolLists, poolLists } from './pool-lists.ts';
 import { latePools, applyFleetPools, distinct, type PoolsPlan } from './pools.ts';
 import { proofOf } from './prove.ts';
 import type { HostsSurvey, Survey } from './survey.ts';
@@ -51,6 +53,9 @@ export async function applyFleet(
   for (const problem of distinct(pools.blocked))
     if (!known.has(problem.what)) tools.emit({ kind: 'problem', problem });
   const lists = poolLists(client, tools.clock);
+  // They are proven at once.
+  if (probe && onlyHarmless !== true)
+    for (const { facts } of survey.hosts.filter(({ plan }) => isEmpty(plan))) expectAgents(lists, facts);
   const poolsReady = latePools(client, survey, projects, tools.emit);
   const agreed = new Set(adopt ? survey.pools.changes.map(({ id }) => id) : []);
   const names = { client, held: survey.held, agreed };
@@ -70,6 +75,12 @@ export async function applyFleet(
       },
     ),
   );
+}
+
+function expectAgents(lists: PoolLists, facts: Survey['facts']): void {
+  const status = valueOf(statusOf(facts));
+  if (status === undefined) return;
+  for (const pool of poolsInUse(status)) lists.expect(pool, agentsOf(status, pool));
 }
 
 /** Finishes every host and closes its connection. Hosts that failed in the survey come last. */

@@ -6,8 +6,9 @@ import { unscaled, type Clock } from '../../shared/base/clock.ts';
 const freshMs = 2000;
 /** Milliseconds for each agent of a whole list: one of 8,000 agents is 36 MB. */
 const freshMsAnAgent = 2.5;
-/** Milliseconds between calls for single hosts, in a pool that is not listed whole. */
+/** Milliseconds between calls for single hosts, in a pool that is not listed whole, once there were so many at once. */
 const pauseMs = 500;
+const callsAtOnce = 20;
 /** Milliseconds after which a host's request no longer counts. */
 const requestedMs = 60_000;
 /** Milliseconds that a pool's id and size are used. */
@@ -16,22 +17,26 @@ const poolMs = 60_000;
 type Listing = ReadonlyMap<string, AzureAgent>;
 
 export interface PoolLists {
+  /** Tells of agents that will be requested within a minute: one list may be cheaper for all of them. */
+  expect(pool: string, request: AgentsOf): void;
   /** Returns current agents of a pool by name: those of the request, and maybe others. */
   of(pool: string, request: AgentsOf): Promise<Listing>;
 }
 
 /**
  * Creates lists that need few calls, however many hosts wait for their agents: one list for all hosts if they are much of the pool,
- * else one call for each host, with a pause in between.
+ * else one call for each host, with pauses in between where there are many.
  */
 export function poolLists(client: AzureClient, clock: Clock): PoolLists {
   const known = new Map<string, PoolList>();
+  const listOf = (pool: string): PoolList => {
+    const list = known.get(pool) ?? new PoolList(client, clock, pool);
+    known.set(pool, list);
+    return list;
+  };
   return {
-    of: (pool, request) => {
-      const list = known.get(pool) ?? new PoolList(client, clock, pool);
-      known.set(pool, list);
-      return list.of(request);
-    },
+    expect: (pool, request) => void listOf(pool).note(request),
+    of: (pool, request) => listOf(pool).of(request),
   };
 }
 
@@ -47,7 +52,8 @@ class PoolList {
   readonly #requests = new Map<string, { readonly at: number; readonly request: AgentsOf }>();
   readonly #listings = new Map<string, Kept<Listing>>();
   #pool: Kept<Pool | undefined> | undefined;
-  #nextCallAt = Number.NEGATIVE_INFINITY;
+  /** When the calls for single hosts would have ended, had each taken its pause. */
+  #pacedUntil = Number.NEGATIVE_INFINITY;
 
   constructor(client: AzureClient, clock: Clock, name: string) {
     this.#client = client;
@@ -55,21 +61,39 @@ class PoolList {
     this.#name = name;
   }
 
-  async of(request: AgentsOf): Promise<Listing> {
+  /** Notes a request, and returns its key. */
+  note(request: AgentsOf): string {
     const key = JSON.stringify([request.owner, request.names]);
     this.#requests.set(key, { at: this.#clock.monotonic(), request });
+    return key;
+  }
+
+  async of(request: AgentsOf): Promise<Listing> {
+    const key = this.note(request);
     const pool = await this.#findPool();
-    if (pool === undefined) return new Map();
+    return pool === undefined
+      ? new Map()
+      : (this.#whole(pool) ??
+          this.#fresh(key, freshMs, async (begin) => {
+            while (!this.#takeTurn()) {
+              await this.#clock.wait(unscaled(this.#clock, this.#nextCallAt() - this.#clock.monotonic()));
+              const whole = this.#whole(pool);
+              if (whole === undefined) continue;
+              begin();
+              return whole;
+            }
+            begin();
+            return this.#list(pool, [request]);
+          }));
+  }
+
+  /** Returns the list of the whole pool if much of it is requested now. */
+  #whole(pool: Pool): Promise<Listing> | undefined {
     const all = this.#waiting();
-    if (isListedWhole(pool, all))
-      return this.#fresh('', Math.max(freshMs, (pool.size ?? 0) * freshMsAnAgent), async (begin) => {
-        begin();
-        return this.#list(pool, all);
-      });
-    return this.#fresh(key, freshMs, async (begin) => {
-      await this.#pace();
+    if (!isListedWhole(pool, all)) return undefined;
+    return this.#fresh('', Math.max(freshMs, (pool.size ?? 0) * freshMsAnAgent), (begin) => {
       begin();
-      return this.#list(pool, [request]);
+      return this.#list(pool, all);
     });
   }
 
@@ -112,10 +136,15 @@ class PoolList {
     return new Map(agents.map((agent) => [agent.name, agent]));
   }
 
-  async #pace(): Promise<void> {
+  #nextCallAt(): number {
+    return this.#pacedUntil - (callsAtOnce - 1) * this.#clock.scaled(pauseMs);
+  }
+
+  /** Whether a call for a single host may be made now. */
+  #takeTurn(): boolean {
     const now = this.#clock.monotonic();
-    const at = Math.max(now, this.#nextCallAt);
-    this.#nextCallAt = at + this.#clock.scaled(pauseMs);
-    if (at > now) await this.#clock.wait(unscaled(this.#clock, at - now));
+    if (now < this.#nextCallAt()) return false;
+    this.#pacedUntil = Math.max(now, this.#pacedUntil) + this.#clock.scaled(pauseMs);
+    return true;
   }
 }

@@ -62,7 +62,7 @@ describe('a small pool', () => {
 });
 
 describe('a pool of 8,000', () => {
-  test('gets two calls a second, shared by the hosts that wait', async () => {
+  test('gets two calls a second after the first twenty, shared by the hosts that wait', async () => {
     const { clock, lists, asked, pools } = pool(8000);
     const hosts = Array.from({ length: 20 }, (_, index) => host(`h${index}`));
     const polls = hosts.map(async (each) => {
@@ -76,7 +76,7 @@ describe('a pool of 8,000', () => {
     const during = pools();
     const all = asked();
     expect(all.every(({ what }) => what !== 'all')).toBe(true);
-    expect(all.length).toBeLessThanOrEqual(122);
+    expect(all.length).toBeLessThanOrEqual(142);
     expect(all.length).toBeGreaterThan(100);
     const first = all.filter(({ what }) => what === 'h0').map(({ s }) => s);
     expect(first.length).toBeGreaterThanOrEqual(5);
@@ -107,4 +107,32 @@ describe('a pool of 8,000', () => {
     expect(all.filter(({ what }) => what === 'all').map(({ s }) => s)).toEqual([0, 20, 40]);
     expect(all).toHaveLength(3);
   });
+});
+
+test('hosts that wait for their own call get the list of the whole pool once a quarter of it waits', async () => {
+  const { clock, lists, asked } = pool(300);
+  const answeredAt: number[] = [];
+  const all = Array.from({ length: 300 }, async (_, index) => {
+    await clock.wait(index * 10);
+    await lists.of('gpu', host(`h${index}`));
+    answeredAt.push(clock.monotonic() / 1000);
+  });
+  await clock.pass(60_000);
+  await Promise.all(all);
+  expect(Math.max(...answeredAt)).toBeLessThan(5);
+  expect(asked().length).toBeLessThan(30);
+});
+
+test('expected hosts count: one list answers the first of them', async () => {
+  const { lists, asked } = pool(300);
+  for (let index = 0; index < 80; index += 1) lists.expect('gpu', host(`h${index}`));
+  await lists.of('gpu', host('h1'));
+  expect(asked().map(({ what }) => what)).toEqual(['all']);
+});
+
+test('a few hosts of a large pool are answered at once', async () => {
+  const { clock, lists, asked } = pool(8000);
+  await Promise.all(Array.from({ length: 20 }, (_, index) => lists.of('gpu', host(`h${index}`))));
+  expect(clock.monotonic()).toBe(0);
+  expect(asked()).toHaveLength(20);
 });
