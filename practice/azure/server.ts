@@ -8,7 +8,7 @@ import { askedVersion } from './discovery/api-version.ts';
 import { type Caller, challenges, identify } from './http/access.ts';
 import { askedHost, askedUrl, belowOrganization, ownUrl } from './http/address.ts';
 import { badRequest, parameter } from './http/arguments.ts';
-import { principalToken } from './http/entra.ts';
+import { entraReply } from './http/entra.ts';
 import { asksMachine, machineToken } from './http/machine-identity.ts';
 import {
   type FakeCall,
@@ -76,10 +76,10 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
     await write(response, (await route(controlRoutes, call(url.pathname))) ?? notFound);
     return;
   }
-  if (/^\/[^/]+\/oauth2\/v2\.0\/token$/u.test(url.pathname)) {
-    const reply = principalToken(fake, text, `${origin}${url.pathname}`);
-    log(fake, request, url, { caller: 'anonymous', status: reply.status });
-    await write(response, reply, origin);
+  const entra = entraReply(fake, new URL(url.pathname, origin), text);
+  if (entra !== undefined) {
+    log(fake, request, url, { caller: 'anonymous', status: entra.status });
+    await write(response, entra, origin);
     return;
   }
   if (asksMachine(fake, url)) {

@@ -1,4 +1,4 @@
-import { type KeyObject, randomUUID, verify, X509Certificate } from 'node:crypto';
+import { constants, type KeyObject, randomUUID, verify, X509Certificate } from 'node:crypto';
 
 import { type Fake, type FakeApplication, rule } from '../world/fake.ts';
 import { type Reply, ok } from './reply.ts';
@@ -26,11 +26,25 @@ export function issuedToken(fake: Fake) {
 
 const issued = (fake: Fake): Reply => ok(issuedToken(fake));
 
+/** Answers at an address of Microsoft Entra ID: the token endpoint, and the document that names it. Undefined: another address. */
+export function entraReply(fake: Fake, { pathname, origin }: URL, text: string): Reply | undefined {
+  const [, tenant, rest] = /^\/([^/]+)\/(.+)$/u.exec(pathname) ?? [];
+  const directory = `${origin}/${tenant}`;
+  if (rest === 'oauth2/v2.0/token') return principalToken(fake, text, `${directory}/${rest}`);
+  if (rest !== 'v2.0/.well-known/openid-configuration') return undefined;
+  return ok({
+    issuer: `${directory}/v2.0`,
+    authorization_endpoint: `${directory}/oauth2/v2.0/authorize`,
+    token_endpoint: `${directory}/oauth2/v2.0/token`,
+    jwks_uri: `${directory}/discovery/v2.0/keys`,
+  });
+}
+
 /**
  * Imitates the token endpoint of Microsoft Entra ID. Accepts any client id with one of the accepted tokens as its secret, and the
  * applications of the control interface with an assertion.
  */
-export function principalToken(fake: Fake, text: string, endpoint: string): Reply {
+function principalToken(fake: Fake, text: string, endpoint: string): Reply {
   const form = new URLSearchParams(text);
   if (fake.tokenState !== 'valid')
     return refused('invalid_client', 'AADSTS7000215: Invalid client secret provided.');
@@ -63,7 +77,8 @@ function assertionRefusal(fake: Fake, form: URLSearchParams, endpoint: string): 
   if (application.certificate === undefined) return 'AADSTS700027: The application has no certificate.';
   const { claims } = token;
   const certificate = new X509Certificate(application.certificate);
-  if (token.header['x5t'] !== thumbprint(certificate.fingerprint))
+  const { x5t, 'x5t#S256': x5tS256 } = token.header;
+  if (x5t !== thumbprint(certificate.fingerprint) && x5tS256 !== thumbprint(certificate.fingerprint256))
     return 'AADSTS700027: The certificate with this identifier is not registered on the application.';
   const refusal = tokenRefusal(token, certificate.publicKey, endpoint, fake.now() / 1000);
   if (refusal !== undefined) return refusal;
@@ -114,6 +129,12 @@ function decoded(assertion: string): Token | undefined {
   }
 }
 
+/** By the algorithm's name. */
+const paddings: Readonly<Record<string, number>> = {
+  RS256: constants.RSA_PKCS1_PADDING,
+  PS256: constants.RSA_PKCS1_PSS_PADDING,
+};
+
 /** Checks algorithm, signature, audience and times. */
 function tokenRefusal(
   { header, claims, signed, signature }: Token,
@@ -121,8 +142,9 @@ function tokenRefusal(
   audience: string,
   nowS: number,
 ): string | undefined {
-  if (header['alg'] !== 'RS256') return 'AADSTS5002738: Invalid JWT token: unsupported algorithm.';
-  if (!verify('RSA-SHA256', Buffer.from(signed), key, signature))
+  const padding = paddings[String(header['alg'])];
+  if (padding === undefined) return 'AADSTS5002738: Invalid JWT token: unsupported algorithm.';
+  if (!verify('RSA-SHA256', Buffer.from(signed), { key, padding }, signature))
     return 'AADSTS700027: Client assertion failed signature validation.';
   if (claims['aud'] !== audience) return 'AADSTS700023: Client assertion audience claim does not match.';
   const [nbf, exp] = [Number(claims['nbf'] ?? 0), Number(claims['exp'])];

@@ -66,5 +66,8 @@ function arcAnswer(fake: Fake, folder: string, authorization: string | undefined
 /** Numbers are text here. */
 function tokenAnswer(fake: Fake): Reply {
   const { expires_in: seconds, ...token } = issuedToken(fake);
-  return ok({ ...token, resource, expires_in: String(seconds) });
+  const nowS = Math.floor(fake.now() / 1000);
+  const times = { expires_in: seconds, expires_on: nowS + seconds, not_before: nowS };
+  const texts = Object.fromEntries(Object.entries(times).map(([name, value]) => [name, String(value)]));
+  return ok({ ...token, resource, ...texts });
 }

@@ -26,7 +26,7 @@ export interface Fixture {
 }
 
 /** A fake server for a test file: real HTTP on loopback, put right again after each test. */
-export function useFake(speed = 1): Fixture {
+export function useFake(speed = 1, address: { readonly publicUrl?: string } = {}): Fixture {
   const folder = mkdtempSync(join(tmpdir(), 'azure-'));
   const tokenFile = join(folder, 'token');
   writeFileSync(tokenFile, 'good-token\n', { mode: 0o600 });
@@ -44,6 +44,7 @@ export function useFake(speed = 1): Fixture {
       tokenFile,
       organization: 'lab',
       projects: ['vision', 'two words'],
+      ...address,
       clock: { ...systemClock(speed), wall: () => Date.now() + ahead },
     });
   });
