@@ -24,6 +24,7 @@ const env = { DOCKER_HOST: `unix://${inState('docker.sock')}`, NODE_EXTRA_CA_CER
 let lab: Lab;
 let azure: LabAzure;
 let managed: ManagedHost;
+let hosts: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 let inventory: string;
 let closed: Awaited<ReturnType<typeof closeNetwork>> | undefined;
 let file: string;
@@ -35,8 +36,8 @@ beforeAll(async () => {
   azure = await startAzure(prefix, lab.folder, { speed: 10 });
   managed = new ManagedHost(lab.host('a'), azure);
   image = await pushAgentImage(azure);
-  const agents = [{ gpus: [0] }, { gpus: [1], image }];
-  inventory = await writeInventory(lab, azure, { hosts: { a: { agents } } });
+  hosts = { a: { agents: [{ gpus: [0] }, { gpus: [1], image }] } };
+  inventory = await writeInventory(lab, azure, { hosts });
   file = join(lab.folder, 'site.bundle');
   await ensureSystemImage('bookworm');
 });
@@ -104,6 +105,26 @@ test('jobs run on it, in the image that was built and in the one that is named b
 test('a second run has nothing to do', async () => {
   const { code, stdout } = await provision('--dry-run', '--detailed-exitcode');
   expect(code, stdout).toBe(0);
+});
+
+test('an upgrade comes out of a newer bundle, and the host is not asked for anything else', async () => {
+  const [copy, newer] = [join(lab.folder, 'newer.yaml'), join(lab.folder, 'newer.bundle')];
+  await writeInventory(lab, azure, { hosts, defaults: { driver: { branch: '595' } }, file: copy });
+  const made = await azpFleet(lab.folder, ['bundle', copy, '-o', newer], { env });
+  expect(made.code, made.stderr).toBe(0);
+  const table = await azpFleet(lab.folder, ['upgrade', '-i', inventory, '--bundle', newer]);
+  expect(table.stdout).toMatch(/^driver +580\.95\.05 +580 +595\.71\.05 /m);
+  const before = await closed?.dropped();
+  const upgrade = ['upgrade', 'driver', '--to', '595', '-i', inventory, '--bundle', newer, '--yes'];
+  const { code, stdout, stderr } = await azpFleet(lab.folder, upgrade);
+  expect(code, `${stdout}${stderr}`).toBe(0);
+  expect(await closed?.dropped()).toBe(before);
+  const loaded = await lab.host('a').exec('cat /sys/module/nvidia/version');
+  expect(loaded.stdout.trim()).toBe('595.71.05');
+  const again = ['provision', inventory, '--bundle', newer, '--dry-run', '--detailed-exitcode'];
+  expect((await azpFleet(lab.folder, again)).code).toBe(0);
+  const jobs = await managed.queue('nvidia-smi -L', 1, ['Agent.Name -equals a-0']);
+  expect(await managed.finished(jobs)).toMatchObject([{ result: 'succeeded' }]);
 });
 
 test('a changed file is refused before any change', async () => {
