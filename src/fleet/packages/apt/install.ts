@@ -7,7 +7,7 @@ import { sourceFile, switchOffSources } from './source.ts';
 
 /**
  * `bring` and `pin` install packages that must be there first. `pin` purges the pinning packages that a new one replaces: their pins
- * are settings, which stay in effect after a removal. `complete_packages` restores the dependencies that are `$lacking`.
+ * are settings, which stay in effect after a removal. `$purged` names them. `complete_packages` restores the dependencies that are `$lacking`.
  * `release NAME…` removes holds: dpkg's own program tells in a moment which there are, and apt-mark starts apt.
  * `source_added FILE COMPONENTS` names the components of the system's archive that apt reads from now on.
  */
@@ -26,11 +26,13 @@ release() {
   set -- $(dpkg-query -W -f='\${db:Status-Want} \${Package}\\n' "$@" 2>/dev/null | sed -n 's/^hold //p')
   if [ "$#" -gt 0 ]; then apt-mark unhold "$@" >/dev/null 2>&1 || :; fi
 }
+purged=
 pin() {
   bring "$@"
   for name in $(left "\${1%-*}-*"); do
     wait_for_lock
     dpkg --purge "$name"
+    purged="$purged $name"
   done
 }
 source_added() {
@@ -124,7 +126,13 @@ export function requestLines(transaction: Transaction): string[] {
           '# shellcheck disable=SC2046',
           sh`for name in $(at "$version" ${[...names, ...more, ...remove].join(' ')}); do set -- "$@" "$name=$version"; done`,
         ]),
-    sh`set -- install --allow-downgrades "$@" ${remove.map((name) => `${name}-`)}`.trimEnd(),
+    // apt does not know a purged package that no source offers.
+    ...(remove.length === 0
+      ? []
+      : [
+          sh`for name in ${remove}; do case " $purged " in *" $name "*) ;; *) set -- "$@" "$name-" ;; esac; done`,
+        ]),
+    'set -- install --allow-downgrades "$@"',
   ];
 }
 

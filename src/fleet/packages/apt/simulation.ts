@@ -140,6 +140,7 @@ ${noteBrought}
 source_added() {
   echo "source $1$2" >&3
 }
+purged=
 pin() {
   bring "$@"
   # Names hold no blanks, and are meant to be split.

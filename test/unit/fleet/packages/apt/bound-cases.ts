@@ -2,7 +2,7 @@ import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import { readFileSync } from 'node:fs';
 
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
-import { aptGetCall, has, locked, simulation, updated, updating } from './apt-host.ts';
+import { aptGetCall, completing, database, has, locked, simulation, updated, updating } from './apt-host.ts';
 
 const transaction = {
   vendor: 'docker',
@@ -31,6 +31,13 @@ next: run again and confirm the new plan
 `,
   calls: [...opening, aptGetCall('-s install headers more'), 'apt-mark hold tool'],
   files: updated,
+});
+
+/** The pin of another branch was replaced, and of its packages one is installed. */
+const otherBranch = apt.install({
+  ...transaction,
+  remove: ['drv-pin-570', 'drv-570'],
+  before: 'pin drv-pin-580',
 });
 
 /** The user confirmed the announced removals and downgrades. */
@@ -104,5 +111,28 @@ export const boundCases: readonly ScriptCase[] = [
       has(host, 'tool 1');
     },
     after: stopped('downgrade', 'none may be downgraded', 'libtool libc6:i386'),
+  },
+  {
+    name: 'does not name a package that it has purged: a folder of packages does not offer it',
+    script: otherBranch,
+    given: (host) => host.file(database, 'drv-pin-570 1.0 config-files\ndrv-570 1.0 installed\n'),
+    after: {
+      stdout: 'apt did install drv-pin-580\napt did install tool drv-570-\n',
+      calls: [
+        ...updating,
+        'apt-mark unhold drv-pin-570 drv-570',
+        completing,
+        aptGetCall('-s install drv-pin-580'),
+        aptGetCall('install drv-pin-580'),
+        'dpkg --purge drv-pin-570',
+        aptGetCall('-s install --allow-downgrades tool drv-570-'),
+        aptGetCall('install --allow-downgrades tool drv-570-'),
+        'apt-mark hold tool',
+      ],
+      files: {
+        ...updated,
+        [database]: '644 drv-pin-570 1.0 config-files\ndrv-pin-580 9.9 installed\ntool 9.9 installed\n',
+      },
+    },
   },
 ];
