@@ -34,7 +34,7 @@ export async function gatherFacts(
 ): Promise<GatheredFacts> {
   const result = await session.script(factScript({ root }), {
     as: 'root',
-    totalTimeoutMs: 60_000,
+    totalTimeoutMs: 120_000,
     outputLimit,
     ...(signal === undefined ? {} : { signal }),
   });

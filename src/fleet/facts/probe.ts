@@ -17,7 +17,7 @@ export interface ProbeTarget {
 export interface FactProbe<T> {
   /** `[a-z0-9-]+` */
   readonly name: string;
-  /** Seconds; default 5. */
+  /** Seconds; default 10. */
   readonly timeoutS?: number;
   /** The facts that depend on it. */
   readonly facts: readonly (keyof Facts)[];

@@ -67,7 +67,6 @@ fi`,
 /** Reads what the engine says about itself; nothing while it is not running. */
 export const dockerInfoProbe: FactProbe<EngineInfo> = {
   name: 'docker-info',
-  timeoutS: 8,
   facts: ['docker'],
   ...query('/info'),
   meaning: {
@@ -134,7 +133,6 @@ const readAtStart: readonly string[] = [
 /** Reads the engine's and the toolkit's files. */
 export const dockerProbe: FactProbe<EngineFacts> = {
   name: 'docker',
-  timeoutS: 8,
   facts: ['docker', 'toolkit'],
   byHand: 'systemctl status docker.service; ls -l /run/docker.pid /etc/cdi /run/cdi',
   script: ({ root }) => `${runs} echo active; fi

@@ -7,7 +7,7 @@ export interface Probe {
   /** `[a-z0-9-]+` */
   readonly name: string;
   readonly script: string;
-  /** Seconds before `timeout -k` ends it; default 5. */
+  /** Seconds before `timeout -k` ends it; default 10: a busy host is slow, and its answer still counts. */
   readonly timeoutS?: number;
 }
 
@@ -21,7 +21,7 @@ export interface Frame {
   readonly timedOut: boolean;
 }
 
-const defaultTimeoutS = 5;
+const defaultTimeoutS = 10;
 
 /** Seconds for a process that probes share, and the most such processes one after the other. */
 const sharedS = 5;
