@@ -11,6 +11,8 @@ import type { ApplyTools } from './apply-tools.ts';
 const pollMs = 1000;
 /** A problem that lasts this long does not end by waiting. The manager starts within a few seconds. */
 const patienceMs = 20_000;
+/** An image that had failed before the wait is looked for again this late: the manager looks every 20 s. */
+const failedBeforeMs = 30_000;
 const journal = sh`systemctl is-active ${managerUnit}; journalctl -u ${managerUnit} -n 5 --no-pager -o cat`;
 
 /** Waits until the manager runs with the desired configuration and has its agent images. */
@@ -23,16 +25,20 @@ export async function awaitManager(
   const { host, configHash, timeoutS } = desired;
   const start = tools.clock.monotonic();
   let lastOk = start;
+  let hadFailed = true;
   for (let shown = ''; ;) {
     const seen = await readStatus(await connect());
     const text = typeof seen === 'string' ? `manager: ${seen}` : imageLine(imageOverall(seen));
     if (text !== shown) onLine(text);
     shown = text;
+    hadFailed &&= typeof seen !== 'string' && imageOverall(seen).state === 'failed';
     if (typeof seen !== 'string') {
       const current = seen.configHash === configHash;
       const image = imageOverall(seen);
       if (current && image.state === 'ready') return;
-      if (current && image.state === 'failed') throw noImage(host, image);
+      const waitedMs = tools.clock.monotonic() - start;
+      if (current && image.state === 'failed' && (!hadFailed || waitedMs >= failedBeforeMs))
+        throw noImage(host, image);
       if (seen.problems.length === 0) lastOk = tools.clock.monotonic();
       else if (tools.clock.monotonic() - lastOk > patienceMs) throw hasProblem(host, seen);
     } else if (tools.clock.monotonic() - lastOk > patienceMs)

@@ -168,20 +168,26 @@ export class ImageKeeper {
 
   /** Pulls or builds the image if it is missing. `plan` may throw: its error becomes the state's cause. */
   async ensure(plan: Plan): Promise<void> {
-    if (this.#clock.monotonic() < this.#notBefore && !(await this.#hasBaseNow(plan))) return;
+    if (this.#clock.monotonic() < this.#notBefore && !(await this.#needsNoPause(plan))) return;
     if (this.#working !== undefined) return;
     await this.#work(async () => this.#obtain(await plan()));
   }
 
-  /** Whether a base fits depends on the GPUs alone: no pause once they answer again, as after a repair. */
-  async #hasBaseNow(plan: Plan): Promise<boolean> {
-    if (this.#state.cause?.code !== 'image.no-base') return false;
+  /**
+   * Whether a base fits depends on the GPUs alone: no pause once they answer again, as after a repair. Nor for an image that is on the
+   * host by now: out of a bundle it is loaded after the driver that asks for it.
+   */
+  async #needsNoPause(plan: Plan): Promise<boolean> {
     try {
-      await plan();
-      return true;
+      const now = await plan();
+      return this.#state.cause?.code === 'image.no-base' || (await this.#isHere(now));
     } catch {
       return false;
     }
+  }
+
+  async #isHere(plan: ImagePlan): Promise<boolean> {
+    return (await localImage(this.#engine, plan)) !== undefined;
   }
 
   /**
@@ -244,10 +250,20 @@ export class ImageKeeper {
 
   async #obtain(plan: ImagePlan): Promise<void> {
     const present = await localImage(this.#engine, plan);
-    if (present === undefined) return this.#fetch(plan, false);
+    if (present === undefined) return this.#fetchOrFind(plan);
     await this.#publish(plan, present);
     this.#noteReady(plan.reference, present);
     if (plan.kind === 'pull') await this.#refresh(plan.reference);
+  }
+
+  /** A failed build or pull does not matter if the image was loaded meanwhile. */
+  async #fetchOrFind(plan: ImagePlan): Promise<void> {
+    try {
+      await this.#fetch(plan, false);
+    } catch (error) {
+      if (!(await this.#isHere(plan).catch(() => false))) throw error;
+      await this.#obtain(plan);
+    }
   }
 
   async #fetch(plan: ImagePlan, fresh: boolean): Promise<void> {

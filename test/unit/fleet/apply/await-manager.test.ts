@@ -43,6 +43,23 @@ describe('waiting for the manager', () => {
     expect(lines).toEqual(['agent image ready', 'agent image building: Step 3/9', 'agent image ready']);
   });
 
+  it('waits for the next look of a manager whose image had failed before', async () => {
+    const failed = {
+      configHash: 'new',
+      image: { state: 'failed', cause: 'no route to the registry' },
+    } as const;
+    const lines = await awaiting(failed, failed, { configHash: 'new', image: { state: 'ready' } });
+    expect(lines.at(-1)).toBe('agent image ready');
+  });
+
+  it('ends at once when the image fails during the wait', async () => {
+    const failed = { configHash: 'new', image: { state: 'failed', cause: 'no space' } } as const;
+    const ready = { configHash: 'new', image: { state: 'ready' } } as const;
+    await expect(
+      awaiting({ configHash: 'new', image: { state: 'building' } }, failed, ready),
+    ).rejects.toMatchObject({ problem: { code: 'image.failed' } });
+  });
+
   it.each<[string, Partial<ManagerStatus>, object]>([
     [
       'the image fails',

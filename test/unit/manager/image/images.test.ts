@@ -230,3 +230,46 @@ test('a base is chosen as soon as the GPUs answer again; a build that failed is 
   await keeper.ensure(plan);
   expect(builds).toBe(2);
 });
+
+describe('an image that is loaded out of a bundle', () => {
+  const reference = 'azp-fleet/agent:1';
+  const plan = (): ImagePlan => ({
+    kind: 'build',
+    reference,
+    context: Buffer.alloc(0),
+    args: {},
+    labels: {},
+  });
+  const kept = (loaded: { during: boolean }) => {
+    const host = { image: undefined as string | undefined, builds: 0 };
+    const engine = {
+      imageId: (name: string) => Promise.resolve(name === reference ? host.image : undefined),
+      imageLabel: () => Promise.resolve(undefined),
+      pull: () => Promise.resolve(),
+      push: () => Promise.resolve(''),
+      build: () => {
+        host.builds += 1;
+        if (loaded.during) host.image = 'sha256:loaded';
+        return Promise.reject(new Error('no route to the registry'));
+      },
+    };
+    return { host, keeper: new ImageKeeper(engine, new StillClock(), silentLogger, () => undefined) };
+  };
+
+  test('is used although its build fails meanwhile', async () => {
+    const { keeper } = kept({ during: true });
+    await keeper.ensure(plan);
+    expect(keeper.state).toEqual({ state: 'ready', reference, id: 'sha256:loaded' });
+  });
+
+  test('is used at the next look after a failed build, without its pause', async () => {
+    const { host, keeper } = kept({ during: false });
+    await keeper.ensure(plan);
+    await keeper.ensure(plan);
+    expect(keeper.state.state).toBe('failed');
+    host.image = 'sha256:loaded';
+    await keeper.ensure(plan);
+    expect(keeper.state).toMatchObject({ state: 'ready', id: 'sha256:loaded' });
+    expect(host.builds).toBe(1);
+  });
+});
