@@ -73,10 +73,12 @@ export function detach(
 ): number {
   mkdirSync(dirname(log), { recursive: true });
   const output = openSync(log, 'a');
+  // A test run removes its temporary folder, and the program may run longer: a demo may use it by then.
+  const { TMPDIR: _, ...inherited } = process.env;
   const child = spawn(command, args, {
     detached: true,
     stdio: ['ignore', output, output],
-    env: { ...process.env, ...env },
+    env: { ...inherited, ...env },
   });
   child.on('error', () => undefined);
   child.unref();
