@@ -1,9 +1,11 @@
 import { defined } from '../../shared/base/objects.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
+import { valueOf } from '../../shared/base/reading.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { type AuditEntry, auditEntry } from '../audit/entry.ts';
 import { createManagerClient } from '../client/manager-client.ts';
 import type { GatheredFacts } from '../facts/facts.ts';
+import { statusOf } from '../facts/unread.ts';
 import { changedFacts, factDigests } from '../plan/digest.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import { firstStage, isEmpty } from '../plan/plan.ts';
@@ -16,8 +18,9 @@ import {
   withoutNewWaits,
 } from '../plan/refine.ts';
 import { leftDrained, mayRun } from '../plan/wave-fleet.ts';
-import type { Change } from '../steps/change.ts';
+import { type Change, reboots } from '../steps/change.ts';
 import type { ApplyTools } from './apply-tools.ts';
+import { awaitReport } from './await-manager.ts';
 import { readFacts } from './connection.ts';
 import {
   drain,
@@ -149,6 +152,7 @@ async function applyLocked(
         await executeChange(change, stage, connection, name, tools);
         done.set(change.id, change);
       }
+      if (stage.some(reboots) && valueOf(statusOf(now.facts)) !== undefined) await awaitReport(client, tools);
       now = await plan();
     }
     const changes = done.size === 0 ? 0 : done.size + waitsMet(announced, [...done.values()]);

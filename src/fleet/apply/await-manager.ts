@@ -4,7 +4,7 @@ import { sh } from '../../shared/base/shell.ts';
 import { HostPaths, managerUnit } from '../../shared/contract/paths.ts';
 import { imageOverall, type ImageStatus, type ManagerStatus } from '../../shared/contract/status.ts';
 import { imageFailure, imageLine } from '../client/image-build.ts';
-import { createManagerClient } from '../client/manager-client.ts';
+import { createManagerClient, type ManagerClient } from '../client/manager-client.ts';
 import type { Session } from '../ssh/transport.ts';
 import type { ApplyTools } from './apply-tools.ts';
 
@@ -47,6 +47,42 @@ export async function awaitManager(
     await tools.sleep(pollMs);
   }
 }
+
+/** After a start, the manager chooses its images once it has checked the GPUs. */
+const choiceMs = 30_000;
+
+/** Returns the manager's status; waits until it has looked for its images. */
+export async function statusWithImages(
+  manager: Pick<ManagerClient, 'status'>,
+  { clock, sleep }: Pick<ApplyTools, 'clock' | 'sleep'>,
+): Promise<ManagerStatus> {
+  for (const since = clock.monotonic(); ; await sleep(pollMs)) {
+    const status = await manager.status();
+    const isKnown = [status.image, ...status.images].every(hasLooked);
+    if (isKnown || clock.monotonic() - since >= choiceMs) return status;
+  }
+}
+
+/**
+ * Waits after a reboot until the manager reports its images: a plan made before would load those again that only it knows. Ends after
+ * a minute in any case; the facts then show what is wrong.
+ */
+export async function awaitReport(
+  manager: Pick<ManagerClient, 'status'>,
+  tools: Pick<ApplyTools, 'clock' | 'sleep'>,
+): Promise<void> {
+  for (const since = tools.clock.monotonic(); ; await tools.sleep(pollMs)) {
+    try {
+      await statusWithImages(manager, tools);
+      return;
+    } catch (error) {
+      if (!(error instanceof FleetError) || !error.problem.code.startsWith('manager.')) throw error;
+      if (tools.clock.monotonic() - since >= 2 * choiceMs) return;
+    }
+  }
+}
+
+const hasLooked = ({ state }: ImageStatus): boolean => state !== 'missing';
 
 /** Returns the manager's report, or why there is none. */
 async function readStatus(session: Session): Promise<ManagerStatus | string> {

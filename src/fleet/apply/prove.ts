@@ -2,7 +2,7 @@ import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import { valueOf } from '../../shared/base/reading.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { releaseOf } from '../../shared/contract/release.ts';
-import { agentsOf, type ManagerStatus, poolsInUse } from '../../shared/contract/status.ts';
+import { agentsOf, poolsInUse } from '../../shared/contract/status.ts';
 import { createEngine } from '../../shared/engine/docker.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
 import { probeHost } from '../../shared/health/probe.ts';
@@ -17,6 +17,7 @@ import { kindOf, startMs } from '../verdict/causes.ts';
 import { judge } from '../verdict/judge.ts';
 import type { PoolAgents, HostView } from '../verdict/host-view.ts';
 import type { ApplyTools } from './apply-tools.ts';
+import { statusWithImages } from './await-manager.ts';
 import { readFacts } from './connection.ts';
 import { works, type Proof } from './drain.ts';
 import { Interrupted } from './outcome.ts';
@@ -109,27 +110,13 @@ async function probeNow({ host, connection }: Survey, tools: ApplyTools): Promis
   const seen = seenForProbe(facts);
   // Without GPUs that it expects, a probe finds none missing.
   if (seen.kind === 'unknown') throw new FleetError(unreadProblem(host.name, seen.unread));
-  const status = await withImage(manager, tools);
+  const status = await statusWithImages(manager, tools);
   const engine = createEngine({ agent: session.socketAgent(dockerSocket) });
   return {
     manager,
     facts,
     probe: await probeHost(engine, probeOptions(host, seen.value, status, Date.parse(status.at))),
   };
-}
-
-/** After a start, the manager chooses its image once it has checked the GPUs. */
-const choiceMs = 30_000;
-
-/** Returns the manager's status; waits until it has chosen an image. */
-async function withImage(
-  manager: Pick<ManagerClient, 'status'>,
-  { clock, sleep }: Pick<ApplyTools, 'clock' | 'sleep'>,
-): Promise<ManagerStatus> {
-  for (const since = clock.monotonic(); ; await sleep(pollMs)) {
-    const status = await manager.status();
-    if (status.image.state !== 'missing' || clock.monotonic() - since >= choiceMs) return status;
-  }
 }
 
 /** Returns an error of the check as the verdict; throws `Interrupted` if the user stopped the run. */

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { awaitManager } from '../../../../src/fleet/apply/await-manager.ts';
+import { FleetError } from '../../../../src/shared/base/errors.ts';
+import { awaitManager, awaitReport } from '../../../../src/fleet/apply/await-manager.ts';
 import { HostConnection } from '../../../../src/fleet/apply/connection.ts';
 import type { ManagerStatus } from '../../../../src/shared/contract/status.ts';
 import { desiredOf } from '../../../support/host.ts';
@@ -100,5 +101,43 @@ describe('waiting for the manager', () => {
     ).rejects.toMatchObject({
       problem: { code: 'manager.not-running', seen: expect.stringContaining('SyntaxError') },
     });
+  });
+});
+
+describe('after a reboot', () => {
+  const refused = new FleetError({ code: 'manager.unreachable', what: 'the manager does not answer' });
+  const image = (state: 'missing' | 'ready') => managerStatus({ image: { state }, images: [] });
+
+  /** Returns how often the manager was asked; the last answer stays. */
+  async function asked(...answers: readonly (ManagerStatus | FleetError)[]): Promise<number> {
+    const host = new FakeHost([]);
+    hosts.push(host);
+    let calls = 0;
+    const status = async () => {
+      const answer = answers[Math.min(calls, answers.length - 1)];
+      calls += 1;
+      if (answer === undefined || answer instanceof FleetError) throw answer;
+      return answer;
+    };
+    await awaitReport({ status }, host.tools());
+    return calls;
+  }
+
+  it('waits until the manager answers and has looked for its images', async () => {
+    expect(await asked(refused, refused, image('missing'), image('ready'))).toBe(4);
+  });
+
+  it.each([
+    ['does not answer', refused],
+    ['never looks for its images', image('missing')],
+  ])('goes on when the manager %s', async (_, answer) => {
+    const calls = await asked(answer);
+    expect(calls).toBeGreaterThan(20);
+    expect(calls).toBeLessThan(100);
+  });
+
+  it('ends with the trouble of the connection', async () => {
+    const lost = new FleetError({ code: 'ssh.connection-lost', what: 'the connection was lost' });
+    await expect(asked(lost)).rejects.toBe(lost);
   });
 });
