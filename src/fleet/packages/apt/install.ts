@@ -127,11 +127,9 @@ export function requestLines(transaction: Transaction): string[] {
           sh`for name in $(at "$version" ${[...names, ...more, ...remove].join(' ')}); do set -- "$@" "$name=$version"; done`,
         ]),
     // apt does not know a purged package that no source offers.
-    ...(remove.length === 0
-      ? []
-      : [
-          sh`for name in ${remove}; do case " $purged " in *" $name "*) ;; *) set -- "$@" "$name-" ;; esac; done`,
-        ]),
+    ...remove.map(
+      (name) => sh`case " $purged " in *${` ${name} `}*) ;; *) set -- "$@" ${`${name}-`} ;; esac`,
+    ),
     'set -- install --allow-downgrades "$@"',
   ];
 }
