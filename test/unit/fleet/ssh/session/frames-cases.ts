@@ -13,7 +13,7 @@ const framed = `frames n0n0
 n0n0 begin well
 two  blanks
 no newline
-n0n0 end 0 12.34 12.34 5
+n0n0 end 0 12.34 12.34 10
 it's err
 
 n0n0 begin fails
@@ -74,7 +74,7 @@ export const framesSuite: ScriptSuite = {
 
 n0n0 begin well
 
-n0n0 end 124 13.34 13.34 5
+n0n0 end 124 13.34 13.34 10
 
 n0n0 begin fails
 
@@ -104,12 +104,12 @@ n0n0 begin first
 first
 0
 
-n0n0 end 0 12.34 12.34 5
+n0n0 end 0 12.34 12.34 10
 
 n0n0 begin hangs
 whole
 
-n0n0 end 0 12.34 12.34 5
+n0n0 end 0 12.34 12.34 10
 
 n0n0 begin last
 last
@@ -122,7 +122,7 @@ n0n0 end 3 12.34 12.34 9
           '/run/go': '644 ',
           '/run/wrote': '644 ',
           '/run/ran': '755 /',
-          '/run/limit': `644 ${shared}${shared}${shared}`,
+          '/run/limit': `644 ${shared}${ofOwn(10)}${shared}`,
           ...made,
         },
       },
@@ -160,7 +160,7 @@ ${['one', 'two', 'three', 'four', 'five', 'six']
 
 n0n0 begin long
 x  ${'0'.repeat(47)}
-n0n0 end 0 12.34 12.34 5
+n0n0 end 0 12.34 12.34 10
 `,
         files: { '/run/limit': `644 ${shared}`, ...made },
       },
