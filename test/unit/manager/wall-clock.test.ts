@@ -80,16 +80,19 @@ const table: readonly (readonly [string, number, Due])[] = [
     'a failed image pull is retried',
     5000,
     async (clock) => {
-      let tries = 0;
-      const keeper = keeperOf(clock, {});
-      const fail = () => {
-        tries += 1;
-        throw new Error('no registry');
-      };
-      await keeper.ensure(fail);
+      let pulls = 0;
+      const keeper = keeperOf(clock, {
+        imageId: () => Promise.resolve(undefined),
+        pull: () => {
+          pulls += 1;
+          return Promise.reject(new Error('no registry'));
+        },
+      });
+      const look = () => keeper.ensure(() => ({ kind: 'pull', reference: 'registry.example/agent:1' }));
+      await look();
       return async () => {
-        await keeper.ensure(fail);
-        return tries === 2;
+        await look();
+        return pulls === 2;
       };
     },
   ],
