@@ -256,7 +256,7 @@ export class ImageKeeper {
     if (plan.kind === 'pull') await this.#refresh(plan.reference);
   }
 
-  /** A failed build or pull does not matter if the image was loaded meanwhile. */
+  /** A failed build or pull does not matter if the image is on the host by then: a bundle may have brought it. */
   async #fetchOrFind(plan: ImagePlan): Promise<void> {
     try {
       await this.#fetch(plan, false);

@@ -7,7 +7,8 @@ import { sourceFile, switchOffSources } from './source.ts';
 
 /**
  * `bring` and `pin` install packages that must be there first. `pin` purges the pinning packages that a new one replaces: their pins
- * are settings, which stay in effect after a removal. `$purged` names them. `complete_packages` restores the dependencies that are `$lacking`.
+ * are settings, which stay in effect after a removal; `$purged` names what it purged. `complete_packages` restores the dependencies
+ * that are `$lacking`.
  * `release NAME…` removes holds: dpkg's own program tells in a moment which there are, and apt-mark starts apt.
  * `source_added FILE COMPONENTS` names the components of the system's archive that apt reads from now on.
  */
