@@ -70,6 +70,12 @@ sub unpacked {
     return $stanza =~ s/^(?:Filename|Size): .*\n//mgr =~ s/^(Package: .*\n)/$1Status: $want ok unpacked\n/r;
 }
 
+# dpkg notes no more of a new package before it is unpacked.
+sub begun {
+    my ($stanza) = @_;
+    return join '', unpacked($stanza, 'install') =~ /^(?:Package|Status|Architecture|Version): .*\n/mg;
+}
+
 sub unpack_package {
     my ($name, $stanza) = @_;
     my $before = $here{$name};
@@ -83,6 +89,17 @@ sub unpack_package {
     print STDERR "dpkg: error processing archive $name (--unpack):\n$trouble\n";
     print STDERR "E: Sub-process /usr/bin/dpkg returned an error code (1)\n";
     exit 100;
+}
+
+sub needs_unpacking {
+    my ($name) = @_;
+    for my $other (map { /^\s*([^ :]+)/ ? $1 : () } split ',', field($here{$name}, 'Depends')) {
+        next unless field($here{$other} // '', 'Status') =~ / reinstreq /;
+        save();
+        print STDERR "dpkg: dependency problems prevent configuration of $name:\n $name depends on $other\n";
+        print STDERR "E: Sub-process /usr/bin/dpkg returned an error code (1)\n";
+        exit 100;
+    }
 }
 
 sub cut_in {
@@ -101,10 +118,6 @@ if ($verb eq 'install') {
     for my $list (glob "'$root'/var/lib/apt/lists/*_Packages") {
         $offered{field($_, 'Package') . ' ' . field($_, 'Version')} = $_ for stanzas_of($list);
     }
-    # apt unpacks these again, and its simulation does not say so.
-    for my $name (grep { field($here{$_}, 'Status') =~ / reinstreq / } keys %here) {
-        set_state($name, (state_of($here{$name}))[0], 'installed');
-    }
     while (<STDIN>) {
         if (/^(?:Remv|Purg) ([^ :]+)/) {
             delete $here{$1};
@@ -112,12 +125,13 @@ if ($verb eq 'install') {
         } elsif (/^Inst ([^ :]+)\S* (?:\[\S+\] )?\((\S+) /) {
             my ($name, $new) = ($1, $offered{"$1 $2"} // die "$1 $2 is in no list\n");
             if ($cut eq "Inst $name") {
-                $here{$name} //= unpacked($new, 'install');
+                $here{$name} //= begun($new);
                 cut_in($name, 'half-installed', 'reinstreq');
             }
             unpack_package($name, $new);
         } elsif (/^Conf ([^ :]+)/ and $here{$1}) {
             cut_in($1, 'half-configured', 'ok') if $cut eq "Conf $1";
+            needs_unpacking($1);
             set_state($1, (state_of($here{$1}))[0], 'installed');
         }
     }

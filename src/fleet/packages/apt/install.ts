@@ -161,6 +161,7 @@ export function removeScript(names: readonly string[], before?: string): string 
     consequenceFilters,
     'wait_for_lock',
     'repair',
+    'unpack_again',
     sh`answer=$(apt_get -s --allow-change-held-packages remove ${names} 2>&1) ||
   fail 'apt cannot remove the packages' 'a transaction that apt can do' "$answer" 'fix the packages of the host (apt-get -f install), and run again'
 unforeseen=$(printf '%s\n' "$answer" | removals | unforeseen ${names} | tr '\n' ' ')

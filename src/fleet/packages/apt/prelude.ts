@@ -24,7 +24,9 @@ export const aptLocks: readonly string[] = [
  * failed download again. A second failure is one line with the URL: for FILE, unless it is optional, it ends the script; for other
  * sources the script continues.
  * `apt WORD…` checks again what would be removed (`guard`) after it waited for a lock, and fetches a second time after a failure.
- * `repair` finishes an interrupted dpkg run, as far as dpkg can do that alone.
+ * `repair` finishes an interrupted dpkg run, as far as dpkg can do that alone; `$torn` has NAME=VERSION of packages that dpkg was
+ * unpacking when it was killed (`reinstreq`). `unpack_again` has apt unpack these: otherwise it calls one whose version does not
+ * change the newest, ends with 0, and cannot configure what depends on it.
  * `incomplete` is asked once apt has refused a request, and is true at most once: an interrupted run left dependencies unmet, and
  * until they are restored apt refuses every request that does not name them. `$lacking` has NAME=VERSION of what restores them.
  * `know NAME…` has apt tell all offers of these packages at once; `offered` and `at` then read them without apt.
@@ -66,12 +68,22 @@ apt() {
   return "$failed"
 }
 ${awaitFirstBoot}
+torn=
 repair() {
   if [ -n "$(dpkg --audit)" ] || [ -n "$(ls /var/lib/dpkg/updates)" ]; then
     wait_for_lock
     dpkg --configure -a --force-confdef --force-confold ||
       echo 'continuing: apt unpacks again what dpkg cannot configure'
+    torn=$(dpkg-query -W -f='\${db:Status-Eflag} \${binary:Package}=\${Version}\\n' | sed -n 's/^reinstreq //p')
   fi
+}
+unpack_again() {
+  [ -n "$torn" ] || return 0
+  wait_for_lock
+  # Package names hold no blanks, and are meant to be split.
+  # shellcheck disable=SC2086
+  apt_get install --reinstall --no-remove --allow-downgrades --allow-change-held-packages $torn ||
+    echo "continuing: apt cannot unpack again $torn"
 }
 update() {
   known=
@@ -99,6 +111,7 @@ update() {
     fi
   done
   if [ "$#" -eq 0 ]; then install -D /dev/null /run/azp-fleet/package-lists; fi
+  unpack_again
 }
 tried=
 incomplete() {

@@ -74,6 +74,7 @@ if [ "$1" = -L ]; then
 fi
 [ "$1" = -W ] || exit 2
 shift 2
+if [ "$#" -eq 0 ]; then set -- '*'; fi
 found=
 while read -r name version status; do
   for pattern; do
@@ -87,6 +88,8 @@ while read -r name version status; do
           '\${db:Status-Status} \${Version} \${Package}\\n') echo "$status $version $name" ;;
           '\${db:Status-Status} \${Package}\\n') echo "$status $name" ;;
           '\${db:Status-Status} \${db:Status-Want} \${Package} \${Version}\\n') echo "$status install $name $version" ;;
+          '\${db:Status-Eflag} \${binary:Package}=\${Version}\\n')
+            case $status in half-installed) echo "reinstreq $name=$version" ;; *) echo "ok $name=$version" ;; esac ;;
           *) exit 2 ;;
         esac
         break ;;
@@ -128,6 +131,10 @@ const options =
 export function aptGetCall(words: string): string {
   return `apt-get ${options} ${words}`;
 }
+
+/** Unpacking again packages that dpkg was unpacking when it was killed. */
+export const unpackedAgain = (words: string): string =>
+  aptGetCall(`install --reinstall --no-remove --allow-downgrades --allow-change-held-packages ${words}`);
 
 /** Asking for packages with unmet dependencies. */
 export const completing = aptGetCall('-s --allow-downgrades --fix-broken install');

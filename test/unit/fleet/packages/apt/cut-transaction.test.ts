@@ -35,7 +35,22 @@ const interrupted: readonly Interrupted[] = [
     },
     facts: { driver: { loaded: '580.105.08', open: true } },
     desired: { driver: { branch: '595' } },
-    cuts: ['nvidia-driver-pinning-595', 'libnvidia-ml1', 'containerd.io', 'libxtables12'],
+    cuts: [
+      'nvidia-driver-pinning-595',
+      'libnvidia-ml1',
+      'containerd.io',
+      'docker-buildx-plugin',
+      'libxtables12',
+    ],
+  },
+  {
+    on: 'Debian 13',
+    what: 'driver and Docker are new',
+    past: {},
+    facts: {},
+    desired: { driver: { branch: '595' } },
+    // Packages without dependencies: apt takes what dpkg noted of them for the whole package.
+    cuts: ['libnvidia-ml1', 'docker-compose-plugin'],
   },
   {
     on: 'Ubuntu 24.04',

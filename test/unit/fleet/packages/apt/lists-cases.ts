@@ -1,6 +1,6 @@
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
-import { aptGetCall, database, locked, updated, updating } from './apt-host.ts';
+import { aptGet, aptGetCall, database, locked, unpackedAgain, updated, updating } from './apt-host.ts';
 import {
   installCalls,
   engine,
@@ -245,6 +245,48 @@ export const listsCases: readonly ScriptCase[] = [
         updating[0],
         'dpkg --configure -a --force-confdef --force-confold',
         ...installCalls.slice(1),
+      ] as string[],
+    },
+  },
+  {
+    name: 'has apt unpack again what dpkg was unpacking when it was killed, before anything depends on it',
+    script: engine,
+    given: (host) =>
+      host
+        .program('dpkg', '[ "$1" != --audit ] || echo "The following packages are in a mess"')
+        .file(database, 'tool 5:1.9-1 installed\nold 1.0 installed\nlib 2.0 half-installed\n'),
+    after: {
+      stdout: `apt did install lib=2.0\n${stdout}`,
+      files: {
+        ...updated,
+        [database]: '644 lib 2.0 installed\ntool 5:2.0,1-1 installed\nextra 9.9 installed\n',
+      },
+      calls: [
+        updating[0],
+        'dpkg --configure -a --force-confdef --force-confold',
+        updating[1],
+        unpackedAgain('lib=2.0'),
+        ...installCalls.slice(2),
+      ] as string[],
+    },
+  },
+  {
+    name: 'continues if apt cannot unpack it again: the request may name another version',
+    script: engine,
+    given: (host) =>
+      host
+        .program('dpkg', '[ "$1" != --audit ] || echo "The following packages are in a mess"')
+        .file(database, 'tool 5:1.9-1 half-installed\nold 1.0 installed\n')
+        .program('apt-get', `case $* in *' --reinstall '*) exit 100 ;; esac\n${aptGet}`),
+    after: {
+      ...success,
+      stdout: `continuing: apt cannot unpack again tool=5:1.9-1\n${stdout}`,
+      calls: [
+        updating[0],
+        'dpkg --configure -a --force-confdef --force-confold',
+        updating[1],
+        unpackedAgain('tool=5:1.9-1'),
+        ...installCalls.slice(2),
       ] as string[],
     },
   },

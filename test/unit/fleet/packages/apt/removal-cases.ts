@@ -1,6 +1,6 @@
 import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
-import { aptGetCall, aptHost, simulation } from './apt-host.ts';
+import { aptGetCall, aptHost, simulation, unpackedAgain } from './apt-host.ts';
 
 const script = apt.remove(['drv', 'drv-pin', 'libdrv1']);
 const seen = ['dpkg --audit', aptGetCall('-s --allow-change-held-packages remove drv drv-pin libdrv1')];
@@ -10,6 +10,8 @@ const done = [
   aptGetCall('remove drv libdrv1'),
 ];
 const purged = '/var/lib/dpkg/purged';
+/** What dpkg was unpacking when it was killed. */
+const torn = '/var/lib/dpkg/torn';
 
 export const removalSuite: ScriptSuite = {
   name: 'removing packages with apt',
@@ -21,6 +23,7 @@ export const removalSuite: ScriptSuite = {
       `case "$1 $2" in
   '-L drv') echo /etc/apt/preferences.d; echo /usr/bin/drv ;;
   '-L drv-pin') echo /etc/apt/preferences.d; echo /etc/apt/preferences.d/drv-pin ;;
+  '-W '*) cat ${torn} 2>/dev/null || : ;;
   *) echo "dpkg-query: package '$2' is not installed" >&2; exit 1 ;;
 esac`,
       { silent: true },
@@ -49,6 +52,24 @@ case " $* " in *' purge drv-pin '*) touch ${purged} ;; *drv-pin*) [ ! -e ${purge
         calls: [
           'dpkg --audit',
           'dpkg --configure -a --force-confdef --force-confold',
+          ...seen.slice(1),
+          ...done,
+        ],
+        files: { [purged]: '644 ' },
+      },
+    },
+    {
+      name: 'has a package that dpkg was unpacking when it was killed unpacked again: dpkg removes no such package',
+      script,
+      given: (host) =>
+        host
+          .program('dpkg', '[ "$1" != --audit ] || echo "drv is in a mess"')
+          .file(torn, 'ok lib=1\nreinstreq drv=1.0\n'),
+      after: {
+        calls: [
+          'dpkg --audit',
+          'dpkg --configure -a --force-confdef --force-confold',
+          unpackedAgain('drv=1.0'),
           ...seen.slice(1),
           ...done,
         ],
