@@ -1,4 +1,3 @@
-// `npm run bench [-- [NAME [ARGUMENTS]] [--check] [--quick] [--long] [--rounds N]]`; without a name: all that fill docs/speed.md.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { readFloors, regressions } from './floor.ts';
@@ -32,15 +31,40 @@ const others: typeof speed = {
 /** A manager needs minutes to show its costs. */
 const notQuick = new Set(['growth', 'provision', 'links', 'manager', 'listener']);
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    check: { type: 'boolean', default: false },
-    quick: { type: 'boolean', default: false },
-    long: { type: 'boolean', default: false },
-    rounds: { type: 'string' },
-  },
-});
+const all = { ...speed, ...others };
+const usage = `npm run bench -- [NAME [ARGUMENTS]] [--check] [--quick] [--long] [--rounds N]
+
+  NAME      ${Object.keys(all).join(', ')};
+            without it, all up to listener, which fill docs/speed.md
+  --check   compares with bench/floor.json, writes nothing; exit 1 where a row is worse
+  --quick   fewer hosts and rounds, without the parts that take minutes
+  --long    also 10,000 hosts
+  --rounds  how often each command runs; the median counts
+`;
+
+function read() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        help: { type: 'boolean', default: false },
+        check: { type: 'boolean', default: false },
+        quick: { type: 'boolean', default: false },
+        long: { type: 'boolean', default: false },
+        rounds: { type: 'string' },
+      },
+    });
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${usage}`);
+    return process.exit(2);
+  }
+}
+
+const { values, positionals } = read();
+if (values.help) {
+  process.stdout.write(usage);
+  process.exit(0);
+}
 const [named, ...args] = positionals;
 const { check, quick, long } = values;
 const extent: Extent = {
@@ -50,7 +74,6 @@ const extent: Extent = {
 };
 // `git bisect` needs a work tree without changes.
 if (check) stopRecording();
-const all = { ...speed, ...others };
 const names =
   named === undefined ? Object.keys(speed).filter((name) => !quick || !notQuick.has(name)) : [named];
 for (const name of names) {
