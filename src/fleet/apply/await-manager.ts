@@ -11,8 +11,8 @@ import type { ApplyTools } from './apply-tools.ts';
 const pollMs = 1000;
 /** A problem that lasts this long does not end by waiting. The manager starts within a few seconds. */
 const patienceMs = 20_000;
-/** An image that had failed before the wait is looked for again this late: the manager looks every 20 s. */
-const failedBeforeMs = 30_000;
+/** Milliseconds until a failure of an image from before the wait counts: the manager looks for it again every 20 s. */
+export const failedBeforeMs = 30_000;
 const journal = sh`systemctl is-active ${managerUnit}; journalctl -u ${managerUnit} -n 5 --no-pager -o cat`;
 
 /** Waits until the manager runs with the desired configuration and has its agent images. */

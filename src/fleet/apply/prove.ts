@@ -2,7 +2,7 @@ import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import { valueOf } from '../../shared/base/reading.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { releaseOf } from '../../shared/contract/release.ts';
-import { agentsOf, poolsInUse } from '../../shared/contract/status.ts';
+import { agentsOf, imageOverall, poolsInUse } from '../../shared/contract/status.ts';
 import { createEngine } from '../../shared/engine/docker.ts';
 import type { Checkup } from '../../shared/health/checkup.ts';
 import { probeHost } from '../../shared/health/probe.ts';
@@ -17,7 +17,7 @@ import { kindOf, startMs } from '../verdict/causes.ts';
 import { judge } from '../verdict/judge.ts';
 import type { PoolAgents, HostView } from '../verdict/host-view.ts';
 import type { ApplyTools } from './apply-tools.ts';
-import { statusWithImages } from './await-manager.ts';
+import { failedBeforeMs, statusWithImages } from './await-manager.ts';
 import { readFacts } from './connection.ts';
 import { works, type Proof } from './drain.ts';
 import { Interrupted } from './outcome.ts';
@@ -44,7 +44,8 @@ export async function proveHost(
     const isOk = works(probed.probe.verdict);
     if (isOk) await enableAgents?.();
     doing('its agents, on the host and in the pool');
-    const verdict = await watch(() => checkAgents(name, probed, pools), isOk, name, tools);
+    const { facts } = probed;
+    const verdict = await watch(() => checkAgents(name, probed, pools), { facts, isOk }, name, tools);
     if (verdict.note !== undefined) tools.emit({ kind: 'note', host: name, text: verdict.note });
     return pools === undefined ? { ...verdict, azureAsked: false } : verdict;
   });
@@ -149,29 +150,47 @@ interface Check {
 }
 
 /**
- * Checks until waiting does not help any more, at most two minutes, and reports what it waits for. `patient`: false if the host fails
- * whatever its agents do.
+ * Checks until waiting does not help any more, at most two minutes, and reports what it waits for. `facts`: from before the checks. `isOk`
+ * is false if the host fails whatever its agents do.
  */
 async function watch(
   check: () => Promise<Check>,
-  patient: boolean,
+  { facts, isOk }: { readonly facts: GatheredFacts; readonly isOk: boolean },
   host: string,
   { clock, sleep, emit }: Pick<ApplyTools, 'clock' | 'sleep' | 'emit'>,
 ): Promise<Verdict> {
   const wait = { since: clock.monotonic(), limitMs: patienceMs };
   const deadline = wait.since + wait.limitMs;
   const seenReady = new Set<string>();
+  let hadFailed = imageHasFailed(facts);
+  let alone: number | undefined;
   for (let shown = ''; ;) {
     const { view, problems } = await check();
     const { verdict, waiting } = judge(view);
-    const left = [...problems.flatMap(poolWaits), ...toWaitFor(waiting, view, seenReady)];
-    if (!patient || left.length === 0) return provenBy(verdict, problems);
+    hadFailed &&= imageHasFailed(view.facts);
+    const others = [...problems.flatMap(poolWaits), ...toWaitFor(waiting, view, seenReady)];
+    if (others.length === 0) alone ??= clock.monotonic();
+    const looksAgain = hadFailed && clock.monotonic() - (alone ?? clock.monotonic()) < failedBeforeMs;
+    const left = [...others, ...(looksAgain ? [imageLook] : [])];
+    if (!isOk || left.length === 0) return provenBy(verdict, problems);
     if (clock.monotonic() >= deadline) return provenBy(judge({ ...view, waited: true }).verdict, problems);
     const text = waitingLine(left);
     if (text !== shown) emit({ kind: 'host-state', host, state: 'proving', text, wait });
     shown = text;
     await sleep(pollMs);
   }
+}
+
+/** The image failed before the proof, and what made it fail may be repaired. */
+const imageLook: Waiting = {
+  who: 'the manager',
+  why: 'its agent image had failed, and it looks for it again',
+  reported: true,
+};
+
+function imageHasFailed(facts: GatheredFacts): boolean {
+  const status = valueOf(statusOf(facts));
+  return status !== undefined && imageOverall(status).state === 'failed';
 }
 
 /** Waits for a pool that may be readable later; a problem that only a user can fix is not waited for. */

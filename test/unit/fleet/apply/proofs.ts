@@ -61,20 +61,16 @@ interface Proof {
 
 export async function prove({ manager, agents, written = 'hash' }: Scene): Promise<Proof> {
   const host = new FakeHost([]);
+  const report = (ms: number) =>
+    managerStatus({ at: iso(ms), configHash: 'hash', owner: 'us', ...manager(ms) });
   host.facts = merge(host.facts, {
     gpus: [],
     docker: { active: true },
     files: { [HostPaths.config]: written },
-    manager: { current: 'versions/1', unitActive: 'active' },
+    manager: { current: 'versions/1', unitActive: 'active', status: report(0) },
   });
   await host.serveManager(() => {
-    const passed = host.clock.monotonic();
-    host.status = managerStatus({
-      at: iso(passed),
-      configHash: 'hash',
-      owner: 'us',
-      ...manager(passed),
-    });
+    host.status = report(host.clock.monotonic());
   });
   const client = {
     findPool: () => Promise.resolve({ id: 1, name: 'gpu-lab' }),

@@ -3,6 +3,7 @@ import { describe, expect, it, afterEach, test } from 'vitest';
 import { outcomeText } from '../../../../src/cli/render/outcome.ts';
 import { exitCodeOf } from '../../../../src/fleet/apply/outcome.ts';
 import { proveHost, probeVerdict, waitingLine } from '../../../../src/fleet/apply/prove.ts';
+import type { ImageStatus } from '../../../../src/shared/contract/status.ts';
 import type { Verdict } from '../../../../src/shared/health/verdict.ts';
 import { merge } from '../../../support/host.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
@@ -124,6 +125,31 @@ describe('a proof', () => {
   it('ends at once if the new agents are online', async () => {
     const proof = await prove({ manager: () => ({ slots: [slot('0')] }), agents: [online('0')] });
     expect(proof).toMatchObject({ verdict: { state: 'healthy', cause: '', next: '' }, tookMs: 0 });
+    expectOneVerdict(proof);
+  });
+
+  const failedImage = { state: 'failed', cause: 'the driver does not report its CUDA version' } as const;
+  const withImage = (image: ImageStatus) => ({
+    image,
+    images: [{ ...image, slots: ['0'] }],
+    slots: [slot('0')],
+  });
+
+  it('waits for another look for an image that had failed before it: its cause may be repaired', async () => {
+    const proof = await prove({
+      manager: (ms) => withImage(ms < 15_000 ? failedImage : { state: 'ready', digest: 'sha256:new' }),
+      agents: [online('0')],
+    });
+    expect(proof).toMatchObject({ verdict: { state: 'healthy' }, tookMs: 15_000 });
+    expect(proof.progress).toEqual([
+      'waiting for the manager: its agent image had failed, and it looks for it again',
+    ]);
+    expectOneVerdict(proof);
+  });
+
+  it('fails if that look fails too', async () => {
+    const proof = await prove({ manager: () => withImage(failedImage), agents: [online('0')] });
+    expect(proof).toMatchObject({ verdict: { state: 'failed' }, tookMs: 30_000 });
     expectOneVerdict(proof);
   });
 
