@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { getHeapStatistics } from 'node:v8';
 import { stringify } from 'yaml';
 
 import { planText } from '../src/cli/render/plan.ts';
@@ -173,10 +174,25 @@ function record(
   recordResults(
     'growth',
     `light hosts: SSH servers with the same answers in one process; medians of ${rounds} rounds, one of ${large} hosts`,
-    `${table(head, lines)}${exponentText}
+    `${table(head, lines)}${exponentText}${limitText([...results], (taken) => spread(peaks(taken)).median)}
 
 An inventory of ${large} hosts: \`inventory list\` takes ${figure(spread(list).median, '×')} of an empty Node program; to draw its plan takes
 ${figure(spread(planMs).median, 'ms')}, its status ${figure(spread(statusMs).median, 'ms')} of CPU.`,
     { rows: Object.fromEntries(Object.entries(rows).filter(([, values]) => values.length > 0)) },
   );
+}
+
+/** Returns what would break first: the descriptors do not grow, so it is memory. */
+function limitText(
+  results: readonly (readonly [number, Results])[],
+  peakOf: (taken: readonly Taken[]) => number,
+): string {
+  const [[few, fewer] = [], [many, more] = []] = results.slice(-2);
+  if (few === undefined || many === undefined || fewer === undefined || more === undefined) return '';
+  const most = peakOf(more.plan);
+  const each = (most - peakOf(fewer.plan)) / (many - few);
+  const limit = getHeapStatistics().heap_size_limit / 1e6;
+  return `\n\nNothing broke. Memory would be first: with ${figure(each * 1000, 'kB')} a host more, \`plan\` reaches Node's limit of ${limit.toFixed(0)} MB at about ${
+    Math.round((many + (limit - most) / each) / 1000) * 1000
+  } hosts.`;
 }
