@@ -11,6 +11,7 @@ import { report } from '../../../bench/soak/report.ts';
 import { soak } from '../../../bench/soak/soak.ts';
 import { startAzure } from '../../../practice/lab/azure.ts';
 import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { keepDisksCounting } from '../../../practice/lab/host.ts';
 import { writeInventory } from '../../../practice/lab/inventory.ts';
 import { type Lab, removeLab, startLab } from '../../../practice/lab/lab.ts';
 import { say } from '../../../practice/lab/say.ts';
@@ -20,10 +21,14 @@ const prefix = 'hostile';
 const disk = { mib: 6_000, type: 'btrfs' } as const;
 let lab: Lab;
 let fleet: SoakFleet;
+const over = new AbortController();
+let counting: Promise<void>;
 
 beforeAll(async () => {
   await removeLab(prefix);
   lab = await startLab({ prefix, hosts: [{ name: 'h', gpus: ['h200', 'h200'], disk }] });
+  // Docker restarts while it is provisioned; without limits a job fills the disk of all.
+  counting = keepDisksCounting(lab.hosts, over.signal);
   const azure = await startAzure(prefix, lab.folder, { speed: 20 });
   const pool = 'gpu-hostile';
   const inventory = await writeInventory(lab, azure, {
@@ -38,7 +43,11 @@ beforeAll(async () => {
   await cli(['provision', inventory, '--yes', '--no-probe']);
   fleet = { lab, azure, inventory, pool, cli };
 });
-afterAll(() => removeLab(prefix));
+afterAll(async () => {
+  over.abort();
+  await counting;
+  await removeLab(prefix);
+});
 
 fault('hostile-jobs', 'seven hostile jobs harm no other job, and their keys are worth nothing', async () => {
   const host = lab.host('h');
