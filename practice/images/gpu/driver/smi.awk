@@ -203,8 +203,8 @@ END {
     printf "Unable to determine the device handle for GPU%d: %s: GPU is lost.  Reboot the system to recover this GPU\n", i, gpu[i, "bus"]
     exit 15
   }
-  if (action == "nvlink") for (i = 0; i < n; i++) nvlinks(i)
-  if (action == "list") for (i = 0; i < n; i++) printf "GPU %d: %s (UUID: %s)\n", i, gpu[i, "name"], gpu[i, "uuid"]
+  if (action == "nvlink") { for (i = 0; i < n; i++) nvlinks(i) }
+  else if (action == "list") for (i = 0; i < n; i++) printf "GPU %d: %s (UUID: %s)\n", i, gpu[i, "name"], gpu[i, "uuid"]
   else if (action == "csv") csv()
   else if (action == "apps") apps()
   else if (action == "help") help()
