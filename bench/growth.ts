@@ -42,8 +42,7 @@ export async function run(args: readonly string[], { rounds = 2, long }: Extent)
   const folder = mkdtempSync(join(tmpdir(), 'azp-bench-'));
   try {
     const results = new Map<number, Results>();
-    for (const count of counts)
-      results.set(count, await measure(folder, server.organization, count, count < large ? rounds : 1));
+    for (const count of counts) results.set(count, await measure(folder, server.organization, count, rounds));
     const list = await listed(folder, rounds);
     record(results, rounds, { list, ...drawn(rounds) });
   } finally {
@@ -173,7 +172,7 @@ function record(
       : `\n\nTime of \`plan\` without that of one host, from 100 hosts on: hosts to the power of ${figure(fitted, '')}.`;
   recordResults(
     'growth',
-    `light hosts: SSH servers with the same answers in one process; medians of ${rounds} rounds, one of ${large} hosts`,
+    `light hosts: SSH servers with the same answers in one process; medians of ${rounds} rounds`,
     `${table(head, lines)}${exponentText}${limitText([...results], (taken) => spread(peaks(taken)).median)}
 
 An inventory of ${large} hosts: \`inventory list\` takes ${figure(spread(list).median, '×')} of an empty Node program; to draw its plan takes

@@ -93,11 +93,11 @@ export async function timedNode(program: Program): Promise<Taken> {
   }
 }
 
-type Contenders<Name extends string> = Readonly<Record<Name, (round: number) => Promise<Taken> | undefined>>;
+type Contenders<Name extends string> = Readonly<Record<Name, () => Promise<Taken>>>;
 
 /**
- * Runs each contender once a round, unless it leaves the round out; each round begins with the next one. A contender that
- * fails ends the measurement, because its time would say nothing.
+ * Runs each contender once a round; each round begins with the next one. A contender that fails ends the measurement, because its
+ * time would say nothing.
  */
 export async function interleaved<Name extends string>(
   contenders: Contenders<Name>,
@@ -108,8 +108,7 @@ export async function interleaved<Name extends string>(
   for (let round = 0; round < rounds; round += 1) {
     for (let turn = 0; turn < names.length; turn += 1) {
       const name = names[(round + turn) % names.length] as Name;
-      const one = await contenders[name](round);
-      if (one === undefined) continue;
+      const one = await contenders[name]();
       if (one.failure !== undefined) throw new Error(`${name}: ${one.failure}`);
       process.stderr.write(`${name}: ${one.wallS.toFixed(2)} s, ${one.cpuS.toFixed(2)} s of CPU\n`);
       taken[name].push(one);
