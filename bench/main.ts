@@ -38,7 +38,7 @@ const usage = `npm run bench -- [NAME [ARGUMENTS]] [--check] [--quick] [--long] 
             without it, all up to listener, which fill docs/speed.md
   --check   compares with bench/floor.json, writes nothing; exit 1 where a row is worse
   --quick   fewer hosts and rounds, without the parts that take minutes
-  --long    also 10,000 hosts
+  --long    also 10,000 hosts, and Ansible with 1,000 addresses
   --rounds  how often each command runs; the median counts
 `;
 

@@ -74,7 +74,7 @@ function conditions(measured: Measured): string {
   );
   return [
     '## Conditions',
-    'The hosts of the lab are containers with systemd on the same computer, with stand-in GPUs and a practice Azure DevOps.\nThe addresses are those of one sshd on 127.0.0.0/8. Every program starts without an open connection.\npyinfra is not measured: it is not in Debian, and pip reached no index. Parts without a date were not measured.',
+    'The hosts of the lab are containers with systemd on the same computer, with stand-in GPUs and a practice Azure DevOps.\nThe addresses are those of one sshd on 127.0.0.0/8. Every program starts without an open connection.\npyinfra is not measured: it is not in Debian, and pip reached no index. Ansible with 1,000 addresses is not measured yet (`npm run bench -- ssh 1000 --long`).\nParts without a date were not measured.',
     ['| part | measured | machine | beside |\n| --- | --- | --- | --- |', ...lines].join('\n'),
   ].join('\n\n');
 }

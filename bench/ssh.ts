@@ -28,7 +28,7 @@ import { ratios, spread } from './statistics.ts';
 
 /** Addresses that are also measured with known_hosts files. */
 const largest = 1000;
-/** Ansible needs minutes for a thousand addresses, and takes part in the first round only. */
+/** Ansible needs minutes for a thousand addresses: those only with `--long`. */
 const ansibleUpTo = 200;
 const usualRounds = new Map([
   [50, 3],
