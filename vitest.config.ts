@@ -20,8 +20,8 @@ const unit = {
   pool: 'forks',
   globalSetup: ['test/support/temporary-folder.ts'],
   // Limits for what hangs, not for what a busy machine makes slow.
-  testTimeout: 600_000,
-  hookTimeout: 600_000,
+  testTimeout: 1_800_000,
+  hookTimeout: 1_800_000,
   expect: { poll: { timeout: 180_000, interval: 20 } },
 } as const;
 
