@@ -8,7 +8,7 @@ import { packagesProbes, merged, userspaceVersion } from '../../../src/fleet/fac
 import type { Installed } from '../../../src/fleet/packages/package-manager.ts';
 import { upstream } from '../../../src/fleet/packages/version.ts';
 import { factsOf, merge } from '../host.ts';
-import { ScratchHost, type Outcome } from '../scratch/host.ts';
+import { hangsMs, ScratchHost, type Outcome } from '../scratch/host.ts';
 import { aptPrograms } from './programs.ts';
 import { parseStanzas, printStanzas, stanzasOf } from './stanzas.ts';
 import { systems, type List, type SystemName } from './systems.ts';
@@ -117,7 +117,7 @@ export class AptWorld {
       input: '',
       env: {},
       umask: '022',
-      limitMs: 300_000,
+      limitMs: hangsMs,
     });
   }
 

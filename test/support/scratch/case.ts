@@ -1,4 +1,4 @@
-import { ScratchHost, type Outcome, type Run } from './host.ts';
+import { hangsMs, ScratchHost, type Outcome, type Run } from './host.ts';
 
 /** A script on a host in some state, and all its effects: any effect that is not listed fails the case. */
 export interface ScriptCase {
@@ -26,7 +26,7 @@ export async function outcomeOf(
   { given, flags = ['-eu'] }: ScriptSuite,
   one: ScriptCase,
   script = one.script,
-  limitMs = 300_000,
+  limitMs = hangsMs,
 ): Promise<Outcome> {
   const host = new ScratchHost();
   try {

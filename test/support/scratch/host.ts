@@ -25,6 +25,9 @@ const programs = '/usr/local/sbin';
 const tab = String.fromCodePoint(9);
 const callsFile = '.calls';
 
+/** For a script that hangs: on a slow machine with 20 busy loops beside it, the longest one took more than five minutes. */
+export const hangsMs = 1_500_000;
+
 export interface Run {
   /** Arguments of the shell before the script's file; as a durable change has it: `-eu`. */
   readonly flags: readonly string[];

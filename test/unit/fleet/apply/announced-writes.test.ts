@@ -6,14 +6,14 @@ import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import { allSteps } from '../../../../src/fleet/steps/all.ts';
 import type { Action, Change } from '../../../../src/fleet/steps/change.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
-import { ScratchHost } from '../../../support/scratch/host.ts';
+import { hangsMs, ScratchHost } from '../../../support/scratch/host.ts';
 import { cases as hostStackCases } from '../steps/host-stack-cases.ts';
 import { managerCases } from '../steps/manager/cases.ts';
 
 type RunAction = Extract<Action, { kind: 'run' }>;
 type Case = readonly [string, Facts, Desired, ...unknown[]];
 
-const run = { flags: ['-eu'], args: [], input: '', env: {}, umask: '022', limitMs: 300_000 };
+const run = { flags: ['-eu'], args: [], input: '', env: {}, umask: '022', limitMs: hangsMs };
 
 /** Files there are gone after the next boot, and are not announced. */
 const passing = ['/run/azp-fleet', '/tmp'];

@@ -8,7 +8,7 @@ import { recordFile } from '../../../../src/fleet/packages/package-record.ts';
 import { parseFrames } from '../../../../src/fleet/ssh/session/frames.ts';
 import { HostPaths } from '../../../../src/shared/contract/paths.ts';
 import { countLimit } from '../../../support/floor.ts';
-import { ScratchHost } from '../../../support/scratch/host.ts';
+import { hangsMs, ScratchHost } from '../../../support/scratch/host.ts';
 
 const row = 'facts script: forks';
 const most = countLimit(row);
@@ -100,7 +100,7 @@ function managed(host: ScratchHost): void {
 async function forksOf(host: ScratchHost, program: string, flags: readonly string[]): Promise<number> {
   const { stdout } = await host.execute(
     `unshare ${flags.join(' ')} sh -c '${program} >/root/${program}.out; : & echo "$!"'`,
-    { flags: [], args: [], input: '', env: {}, umask: '022', limitMs: 300_000 },
+    { flags: [], args: [], input: '', env: {}, umask: '022', limitMs: hangsMs },
   );
   return Number(stdout);
 }

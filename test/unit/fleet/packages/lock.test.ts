@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
 import { lockHolder } from '../../../../src/fleet/packages/shell.ts';
-import { ScratchHost } from '../../../support/scratch/host.ts';
+import { hangsMs, ScratchHost } from '../../../support/scratch/host.ts';
 
 const file = '/var/lib/dpkg/lock';
 const pidFile = '/var/lib/dnf/rpmdb_lock.pid';
@@ -25,7 +25,7 @@ async function holders(mounts: (mount: string) => string, pid?: string): Promise
       input: '',
       env: {},
       umask: '022',
-      limitMs: 300_000,
+      limitMs: hangsMs,
     });
     expect(stderr).toBe('');
     return stdout;

@@ -172,8 +172,6 @@ export const clearUserSuite: ScriptSuite = {
         stdout: '71 D (disk sleep) train.py\n',
         calls: [...stopped, ...Array<readonly string[]>(100).fill(kill(71)).flat()],
       }),
-      // A hundred looks, each with a dozen programs.
-      run: { args, limitMs: 600_000 },
       given: (host) => {
         add(host, 71, { state: 'D (disk sleep)' });
         host.program('kill', '');

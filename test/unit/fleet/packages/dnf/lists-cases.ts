@@ -185,7 +185,6 @@ next: wait until that process exits, or stop it, and run again
 `,
       files: { '/run/slept': `644 ${'x\n'.repeat(900)}` },
     },
-    run: { limitMs: 300_000 },
   },
   {
     name: 'removes duplicates that an interrupted transaction left',
