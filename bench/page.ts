@@ -74,7 +74,7 @@ function conditions(measured: Measured): string {
   );
   return [
     '## Conditions',
-    'The hosts of the lab are containers with systemd on the same computer, with stand-in GPUs and a practice Azure DevOps.\nThe addresses are those of one sshd on 127.0.0.0/8. Every program starts without an open connection.\npyinfra is not measured: it is not in Debian, and pip reached no index. Ansible with 1,000 addresses is not measured yet (`npm run bench -- ssh 1000 --long`).\nParts without a date were not measured.',
+    'The hosts of the lab are containers with systemd on the same computer, with stand-in GPUs and a practice Azure DevOps.\nThe addresses are those of one sshd on 127.0.0.0/8. Every program starts without an open connection.\npyinfra is not measured: it is not in Debian, and pip reached no index.\nThe ratios of 1,000 addresses were measured on a machine whose programs took 2 to 3 times as long as on that of the other rows. The two rows of hashed\nnames, in seconds, are of the faster machine; on the slower one they were 2.50 s and 6.06 s (bench/RESULTS.md).\nParts without a date were not measured.',
     ['| part | measured | machine | beside |\n| --- | --- | --- | --- |', ...lines].join('\n'),
   ].join('\n\n');
 }
