@@ -8,6 +8,9 @@ export interface TerminalOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** For a program that hangs: less than a test's own limit, so that the failure shows the screen. */
+const longestMs = 1_500_000;
+
 /** A program on a real pseudo-terminal of tmux: we type and read the screen. */
 export class Terminal {
   readonly #server: string;
@@ -63,8 +66,8 @@ export class Terminal {
   }
 
   /** Resolves with the screen as soon as it shows this. */
-  see(what: string | RegExp, timeoutMs = 180_000): Promise<string> {
-    return this.#until(what, () => this.screen(), timeoutMs);
+  see(what: string | RegExp): Promise<string> {
+    return this.#until(what, () => this.screen());
   }
 
   /** Answers a question: waits for it, types, and waits until it is accepted. */
@@ -72,15 +75,15 @@ export class Terminal {
     await this.see(`? ${question}`);
     this.press(...keys);
     // The next output may push it off the screen at once.
-    await this.#until(`✔ ${question}`, () => this.history(), 180_000);
+    await this.#until(`✔ ${question}`, () => this.history());
   }
 
-  async #until(what: string | RegExp, read: () => string, timeoutMs: number): Promise<string> {
-    const deadline = Date.now() + timeoutMs;
+  async #until(what: string | RegExp, read: () => string): Promise<string> {
+    const deadline = Date.now() + longestMs;
     for (;;) {
       const text = read();
       if (typeof what === 'string' ? text.includes(what) : what.test(text)) return text;
-      const late = Date.now() > deadline ? `within ${timeoutMs} ms` : 'before the end';
+      const late = Date.now() > deadline ? `within ${longestMs} ms` : 'before the end';
       if (Date.now() > deadline || text.includes('[exit '))
         throw new Error(`${String(what)} did not appear ${late}:\n${text}`);
       await sleep(50);

@@ -28,7 +28,7 @@ describe.each(['hook', 'cdi'])('the host %s', (name) => {
   });
 
   test('installs driver, engine and toolkit from the mirror with apt, and a container sees the GPUs', async () => {
-    await host().exec(byHand, { timeoutMs: 300_000 });
+    await host().exec(byHand, { timeoutMs: 1_500_000 });
     const listed = host().gpus.map((gpu, index) => `GPU ${index}: ${gpu.name} (UUID: ${gpu.uuid})\n`);
     expect((await host().exec('nvidia-smi -L')).stdout).toBe(listed.join(''));
     const request = name === 'hook' ? '--gpus all' : '--device nvidia.com/gpu=all';

@@ -46,9 +46,9 @@ test('a host is added to an inventory, provisioned, and its agents are online', 
   await terminal.answer('Add 1 host to inventory.yaml', 'Enter');
   await terminal.see('backup: inventory.yaml.bak-1');
   await terminal.answer('Provision now', 'Enter');
-  await terminal.see('? Apply these changes', 180_000);
+  await terminal.see('? Apply these changes');
   terminal.press('y', 'Enter');
-  await terminal.see('[exit 0]', 800_000);
+  await terminal.see('[exit 0]');
 
   const { hosts } = loadFleet(file, { env: {}, cwd: desk.folder, home: '/' });
   expect(hosts.map(({ name, gpus }) => ({ name, gpus }))).toEqual([

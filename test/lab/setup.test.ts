@@ -123,7 +123,7 @@ hosts:
 
   terminal.close();
   terminal = startCli(desk, 'plan inventory.yaml');
-  await terminal.see('[exit 3]', 300_000);
+  await terminal.see('[exit 3]');
   expect(terminal.history()).toMatch(/^gpu-a: \d+ changes$/m);
   expect(terminal.history()).toMatch(/^gpu-b: \d+ changes$/m);
 });

@@ -85,6 +85,6 @@ describe.each([
     await terminal.see(line);
     terminal.press('Tab');
     const completed = `${line.slice(0, line.lastIndexOf(' '))} ${word}`;
-    expect(await terminal.see(completed, 10_000)).toContain(completed);
+    expect(await terminal.see(completed)).toContain(completed);
   });
 });

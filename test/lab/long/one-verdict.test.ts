@@ -138,9 +138,9 @@ test('every agent with a session that no process polls: failed, not healthy; Ctr
     env,
   });
   try {
-    await terminal.see(/waiting for metal-[01]/u, 120_000);
+    await terminal.see(/waiting for metal-[01]/u);
     terminal.press('C-c');
-    await terminal.see('[exit 130]', 60_000);
+    await terminal.see('[exit 130]');
     expect(terminal.history().replaceAll(/\s+/gu, ' ')).toMatch(
       /metal interrupted \d changes made; interrupted while proving; run again to prove it/u,
     );
