@@ -31,7 +31,8 @@ const host = { ...desiredOf({ pool: 'gpu-lab', agents: { kind: 'count', count: 2
 let rig: ManagerRig;
 let machine: FakeHost;
 beforeEach(async () => {
-  rig = await ManagerRig.create();
+  // A session without polls ends after 15 s.
+  rig = await ManagerRig.create(20);
   machine = new FakeHost([]);
 });
 afterEach(() => rig.close());
@@ -44,7 +45,7 @@ const now = () => {
   return factsOf({ machineId: 'machine-1', manager: { installation } });
 };
 
-/** Registers this name as an earlier installation of the machine; `online` opens a session for it. */
+/** Registers this name as an earlier installation of the machine; `online` opens a session for it and keeps it. */
 async function earlier(name: string): Promise<{ readonly id: number; online: () => Promise<void> }> {
   const key = await generateAgentKey();
   const agent = await rig.azure.createAgent(rig.poolId, {
@@ -58,7 +59,12 @@ async function earlier(name: string): Promise<{ readonly id: number; online: () 
     organization: rig.fake.organization,
   });
   const online = async () => {
-    await AgentSession.open(new Map(files.map((file) => [file.name, file.content])));
+    const session = await AgentSession.open(new Map(files.map((file) => [file.name, file.content])));
+    const polls = async (): Promise<never> => {
+      for (;;) await session.take();
+    };
+    // Until the server ends the session or stops.
+    void polls().catch(() => undefined);
   };
   return { id: agent.id, online };
 }
