@@ -1,5 +1,5 @@
 // Powers off an idle machine. The daemon with a fake Azure DevOps server and a stand-in dockerd; its clock
-// and the server's run a hundred times as fast.
+// and the server's run ten times as fast: a machine with other work must not be idle for a minute unseen.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import type { IdleStatus } from '../../../../src/shared/contract/idle.ts';
@@ -13,7 +13,7 @@ const login = { key: 'session 3', kind: 'visit', what: 'lab is logged in', next:
 
 let rig: ManagerRig;
 beforeEach(async () => {
-  rig = await ManagerRig.create();
+  rig = await ManagerRig.create(10);
   rig.programs.set('systemd-run', printed(''));
 });
 afterEach(() => rig.close());
