@@ -52,6 +52,9 @@ test.each([
 });
 
 test('an agent with unreadable output that has a job on the server keeps running', async () => {
+  // A job without a renewal is lost after 17 s.
+  await rig.close();
+  rig = await ManagerRig.create(50);
   const sessions: AgentSession[] = [];
   rig.docker.onStart = (container) => {
     saying('2026-11-21 02:00:00Z: Auf Aufträge lauschen')(container);
@@ -64,7 +67,9 @@ test('an agent with unreadable output that has a job on the server keeps running
   const { id } = rig.docker.get('box-0') ?? {};
   await rig.control.queue({ pool: 'gpu-lab', name: 'train' });
   await expect.poll(async () => sessions[0]?.take()).toBe('train');
+  const renewals = setInterval(() => void sessions[0]?.renew().catch(() => undefined), 100);
   const tries = (): number => rig.logged.filter(({ message }) => message === 'retire').length;
   await expect.poll(tries).toBeGreaterThan(2);
+  clearInterval(renewals);
   expect(rig.docker.get('box-0')).toMatchObject({ id, state: 'running' });
 });

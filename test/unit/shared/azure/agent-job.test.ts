@@ -1,5 +1,5 @@
 // What an agent with a job does, as observed on the real one: the stand-in, as version 4 and as 5, against the
-// practice server. Real: HTTP, processes, signals, scripts. Slow rules run 100 times as fast. Each row has its source.
+// practice server. Real: HTTP, processes, signals, scripts. Slow rules run 20 times as fast. Each row has its source.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,8 +18,8 @@ import {
   type Scene,
 } from './agent-scene.ts';
 
-const speed = 100;
-const agents = useAgents(speed);
+// A job without a renewal is lost after 42 s.
+const agents = useAgents(20);
 const { fake } = agents;
 const lines: readonly Line[] = [4, 5];
 const running = [...listening, 'TIME: Running job: train'];

@@ -212,7 +212,7 @@ test('output that is only passed on is not kept', () => {
 
 // Every wait has an end, and a person can end it at once.
 describe('a host that starts a program and then sends nothing', () => {
-  beforeEach(() => void vi.useFakeTimers());
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
   afterEach(() => void vi.useRealTimers());
 
   /** How far it goes: it opens no channel, it opens one, it says that it is ready, and that the lock is ours. */
