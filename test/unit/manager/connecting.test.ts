@@ -1,6 +1,6 @@
 // Agents that never listen for jobs: the slot replaces them, registers again, and reports the cause. The
 // daemon over real sockets; tests choose the containers' output, and five minutes are 0.6 s.
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { AgentSession } from '../../support/agent-session.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 import { agentFilesIn, type StandInContainer } from '../../support/docker/state.ts';
@@ -68,8 +68,8 @@ test('an agent with unreadable output that has a job on the server keeps running
   await rig.control.queue({ pool: 'gpu-lab', name: 'train' });
   await expect.poll(async () => sessions[0]?.take()).toBe('train');
   const renewals = setInterval(() => void sessions[0]?.renew().catch(() => undefined), 100);
+  onTestFinished(() => clearInterval(renewals));
   const tries = (): number => rig.logged.filter(({ message }) => message === 'retire').length;
   await expect.poll(tries).toBeGreaterThan(2);
-  clearInterval(renewals);
   expect(rig.docker.get('box-0')).toMatchObject({ id, state: 'running' });
 });
