@@ -212,7 +212,8 @@ test('output that is only passed on is not kept', () => {
 
 // Every wait has an end, and a person can end it at once.
 describe('a host that starts a program and then sends nothing', () => {
-  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+  const toFake = ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] as const;
+  beforeEach(() => void vi.useFakeTimers({ toFake: [...toFake] }));
   afterEach(() => void vi.useRealTimers());
 
   /** How far it goes: it opens no channel, it opens one, it says that it is ready, and that the lock is ours. */
