@@ -60,11 +60,13 @@ describe('the watchdog', () => {
     expect(before).toBeGreaterThan(0);
     for (let turn = 0; turn < 20; turn += 1) await rig.post('/v1/undrain', {});
     expect((await rig.status()).slots).toHaveLength(2);
-    expect(alive()).toBe(before);
+    // The list may be another loop's: a pass that already had its list still ends, and no second one.
+    const hung = alive();
+    expect(hung - before).toBeLessThanOrEqual(1);
     rig.docker.stall = undefined;
     await rig.docker.stop();
     await rig.docker.start();
-    await expect.poll(alive).toBeGreaterThan(before);
+    await expect.poll(alive).toBeGreaterThan(hung);
     await rig.stop();
     expect([rig.notified[0], rig.notified.at(-1)]).toEqual(['ready', 'stopping']);
   });
