@@ -63,7 +63,7 @@ function settings(stryker: string, mutate: readonly string[]): object {
     tsconfigFile: 'none.json',
     tempDirName: join(cache, 'stryker-tmp'),
     ignorePatterns: ['dist', 'practice', 'docs', 'test/lab'],
-    reporters: ['json'],
+    reporters: ['json', 'progress-append-only'],
     jsonReporter: { fileName: report },
   };
 }

@@ -61,130 +61,135 @@ const quarantined = slot('1', { state: 'quarantined', cause: 'GPU: it is lost', 
 const backingOff = { state: 'backing-off', cause: 'the token was refused', next: 'renew it' } as const;
 
 describe('verdict and cause', () => {
-  test.each<[string, StatusRow, string, string]>([
-    ['bare host', rowOf(facts({ current: undefined, status: undefined })), 'failed', 'not provisioned'],
-    ['no driver', rowOf(facts({}, { driver: { loaded: undefined } })), 'failed', 'kernel module'],
-    ['no Docker', rowOf(facts({}, { docker: { active: false } })), 'failed', 'Docker Engine'],
-    ['no toolkit', rowOf(facts({}, { toolkit: { version: undefined } })), 'failed', 'toolkit'],
-    ['manager crashed', rowOf(facts({ unitActive: 'failed' })), 'failed', 'the manager is failed'],
-    ['manager silent', rowOf(withStatus({ at: '2026-11-20T09:54:00Z' })), 'unknown', '6 min old'],
+  test.each<[string, () => StatusRow, string, string]>([
+    ['bare host', () => rowOf(facts({ current: undefined, status: undefined })), 'failed', 'not provisioned'],
+    ['no driver', () => rowOf(facts({}, { driver: { loaded: undefined } })), 'failed', 'kernel module'],
+    ['no Docker', () => rowOf(facts({}, { docker: { active: false } })), 'failed', 'Docker Engine'],
+    ['no toolkit', () => rowOf(facts({}, { toolkit: { version: undefined } })), 'failed', 'toolkit'],
+    ['manager crashed', () => rowOf(facts({ unitActive: 'failed' })), 'failed', 'the manager is failed'],
+    ['manager silent', () => rowOf(withStatus({ at: '2026-11-20T09:54:00Z' })), 'unknown', '6 min old'],
     [
       'manager silent by the host’s clock',
-      rowOf(facts({}, { time: now + 6 * 60_000 })),
+      () => rowOf(facts({}, { time: now + 6 * 60_000 })),
       'unknown',
       '6 min old',
     ],
     [
       'a clock that is ten minutes behind ours',
-      rowOf(
-        facts(
-          {
-            status: status({
-              at: '2026-11-20T09:50:00Z',
-              health: { ...status().health, checkedAt: '2026-11-20T09:49:50Z' },
-            }),
-          },
-          { time: now - 10 * 60_000 },
+      () =>
+        rowOf(
+          facts(
+            {
+              status: status({
+                at: '2026-11-20T09:50:00Z',
+                health: { ...status().health, checkedAt: '2026-11-20T09:49:50Z' },
+              }),
+            },
+            { time: now - 10 * 60_000 },
+          ),
         ),
-      ),
       'healthy',
       '',
     ],
-    ['never reported', rowOf(facts({ status: undefined })), 'unknown', 'not reported yet'],
+    ['never reported', () => rowOf(facts({ status: undefined })), 'unknown', 'not reported yet'],
     [
       'a manager of a much newer release',
-      rowOf(facts({ release: { version: '0.4.0', protocol: 9 } })),
+      () => rowOf(facts({ release: { version: '0.4.0', protocol: 9 } })),
       'degraded',
       'the manager is 0.4.0, this azp-fleet is 0.2.0: they are more than one release apart',
     ],
     [
       'one whose report cannot be read any more',
-      rowOf(facts({ status: undefined, release: { version: '0.4.0', protocol: 9 } })),
+      () => rowOf(facts({ status: undefined, release: { version: '0.4.0', protocol: 9 } })),
       'unknown',
       'more than one release apart',
     ],
     [
       'a problem of the manager',
-      rowOf(withStatus({ problems: [{ code: 'azure.auth', what: 'bad token', next: 'renew' }] })),
+      () => rowOf(withStatus({ problems: [{ code: 'azure.auth', what: 'bad token', next: 'renew' }] })),
       'failed',
       'bad token',
     ],
     [
       'image broken',
-      rowOf(withStatus({ image: { state: 'failed', cause: 'no base' } })),
+      () => rowOf(withStatus({ image: { state: 'failed', cause: 'no base' } })),
       'failed',
       'no base',
     ],
     [
       'image being built',
-      rowOf(withStatus({ image: { state: 'building', progress: 'step 3/9' } })),
+      () => rowOf(withStatus({ image: { state: 'building', progress: 'step 3/9' } })),
       'degraded',
       'being built (step 3/9)',
     ],
     [
       'one slot out',
-      rowOf(withStatus({ slots: [slot('0'), quarantined] })),
+      () => rowOf(withStatus({ slots: [slot('0'), quarantined] })),
       'degraded',
       'h200-1-1: GPU: it is lost',
     ],
     [
       'all slots out, one cause',
-      rowOf(withStatus({ slots: [slot('0', backingOff), slot('1', backingOff)] })),
+      () => rowOf(withStatus({ slots: [slot('0', backingOff), slot('1', backingOff)] })),
       'failed',
       'h200-1-0, h200-1-1: the token was refused',
     ],
     [
       'offline in the pool',
-      rowOf(facts(), new Map([agent('0'), agent('1', { status: 'offline' })])),
+      () => rowOf(facts(), new Map([agent('0'), agent('1', { status: 'offline' })])),
       'degraded',
       'h200-1-1: runs here, but is offline',
     ],
-    ['not in the pool', rowOf(facts(), new Map()), 'failed', 'not registered'],
+    ['not in the pool', () => rowOf(facts(), new Map()), 'failed', 'not registered'],
     [
       'disabled by hand',
-      rowOf(facts(), new Map([agent('0', { enabled: false }), agent('1', { enabled: false })])),
+      () => rowOf(facts(), new Map([agent('0', { enabled: false }), agent('1', { enabled: false })])),
       'degraded',
       'disabled in pool gpu-lab',
     ],
     [
       'between two jobs',
-      rowOf(
-        withStatus({ slots: [slot('0'), slot('1', { since: '2026-11-20T09:59:30Z' })] }),
-        new Map([agent('0')]),
-      ),
+      () =>
+        rowOf(
+          withStatus({ slots: [slot('0'), slot('1', { since: '2026-11-20T09:59:30Z' })] }),
+          new Map([agent('0')]),
+        ),
       'healthy',
       '',
     ],
     [
       'drained',
-      rowOf(
-        withStatus({
-          drained: true,
-          slots: [slot('0', { state: 'drained' }), slot('1', { state: 'drained' })],
-        }),
-        new Map(),
-      ),
+      () =>
+        rowOf(
+          withStatus({
+            drained: true,
+            slots: [slot('0', { state: 'drained' }), slot('1', { state: 'drained' })],
+          }),
+          new Map(),
+        ),
       'healthy',
       '',
     ],
-    ['pool not readable', rowOf(facts(), undefined), 'healthy', ''],
+    ['pool not readable', () => rowOf(facts(), undefined), 'healthy', ''],
     [
       'slow start',
-      rowOf(withStatus({ slots: [slot('0'), slot('1', { state: 'starting' })] })),
+      () => rowOf(withStatus({ slots: [slot('0'), slot('1', { state: 'starting' })] })),
       'degraded',
       'still starting',
     ],
     [
       'unreachable',
-      statusRow(
-        { host, problem: { code: 'ssh.timeout', what: 'no answer', seen: 'ETIMEDOUT', next: 'look' } },
-        () => pool,
-        now,
-      ),
+      () =>
+        statusRow(
+          { host, problem: { code: 'ssh.timeout', what: 'no answer', seen: 'ETIMEDOUT', next: 'look' } },
+          () => pool,
+          now,
+        ),
       'unreachable',
       'no answer: ETIMEDOUT',
     ],
-  ])('%s', (_, { verdict }, state, cause) => {
+  ])('%s', (_, row, state, cause) => {
+    const { verdict } = row();
     expect(verdict.state).toBe(state);
     expect(verdict.cause).toContain(cause);
   });
@@ -271,7 +276,7 @@ test('a fresh probe replaces the manager’s GPU check, but not its kernel log',
 });
 
 describe('exit code', () => {
-  const rows = (state: StatusRow['verdict']['state'], drift?: string[]): StatusRow[] => [
+  const rows = (state: StatusRow['verdict']['state'], drift?: string[]) => (): StatusRow[] => [
     { ...rowOf(facts()), verdict: { state, cause: '', next: '' }, ...(drift === undefined ? {} : { drift }) },
   ];
   const plain = { strict: false, drift: false, fleetDrift: false, problems: 0 };
@@ -292,7 +297,7 @@ describe('exit code', () => {
     [0, rows('off'), { ...plain, strict: true }],
     [1, rows('off'), { ...plain, drift: true }],
   ])('%i', (code, seen, asked) => {
-    expect(statusExitCode(seen, asked)).toBe(code);
+    expect(statusExitCode(seen(), asked)).toBe(code);
   });
 });
 
@@ -349,14 +354,14 @@ describe('a host with agents in several pools', () => {
 });
 
 describe('how many jobs may run at once', () => {
-  const rows = [rowOf(facts()), rowOf(facts())];
+  const rows = () => [rowOf(facts()), rowOf(facts())];
   test.each([
     ['unknown', undefined, undefined],
     ['no limit', { permitted: undefined, used: 3 }, undefined],
     ['a limit', { permitted: 1, used: undefined }, { agents: 4, permitted: 1 }],
     ['a limit and the jobs that run', { permitted: 1, used: 1 }, { agents: 4, permitted: 1, used: 1 }],
   ])('%s', (_, jobs, view) => {
-    expect(jobsView(rows, jobs)).toEqual(view);
+    expect(jobsView(rows(), jobs)).toEqual(view);
   });
 });
 
