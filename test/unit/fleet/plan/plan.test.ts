@@ -9,7 +9,13 @@ import {
   questionFor,
   withSharedTexts,
 } from '../../../../src/fleet/plan/plan.ts';
-import { deviations, waitsMet, withoutNewWaits } from '../../../../src/fleet/plan/refine.ts';
+import {
+  deviations,
+  differentChanges,
+  waitsMet,
+  withoutNewWaits,
+} from '../../../../src/fleet/plan/refine.ts';
+import type { Facts, GatheredFacts } from '../../../../src/fleet/facts/facts.ts';
 import type { FleetPlan } from '../../../../src/fleet/plan/fleet-plan.ts';
 import type { Answers, Bound } from '../../../../src/fleet/packages/simulation.ts';
 import { dockerStep } from '../../../../src/fleet/steps/docker/step.ts';
@@ -34,10 +40,12 @@ describe('texts in memory', () => {
     path: '/etc/unit',
     mode: 0o644,
   } as const;
+  const program = { ...upload, artifact: { kind: 'file', path: '/tmp/x', sha256: 'b'.repeat(64) } } as const;
+  const awaited = { kind: 'await-manager', configHash: 'x', timeoutS: 60 } as const;
   const plan = (host: string) => {
     const { actions, ...rest } = change('install');
     const items = [
-      { ...rest, actions: [{ ...actions[0], kind: 'run', script }, upload] } as Change,
+      { ...rest, actions: [{ ...actions[0], kind: 'run', script }, upload, program, awaited] } as Change,
       shape('toolkit'),
     ];
     return { ...planOf(items), host };
@@ -181,6 +189,76 @@ describe("other users' work", () => {
 
   it('is disturbed only with --disturb-others', () => {
     expect(refusalsFor('machine', true)).toEqual([]);
+  });
+});
+
+describe('a saved plan', () => {
+  const file = (sha256: string, path = '/a') => ({ kind: 'file', path, sha256 });
+  const text = (content: string) => ({ kind: 'text', text: content, sha256: 'c'.repeat(64) });
+  const upload = (artifact: object): Change =>
+    ({ ...change('up'), actions: [{ kind: 'upload', artifact, path: '/etc/x', mode: 0o644 }] }) as Change;
+  const titled: Change = { ...change('a'), title: 'do it otherwise' };
+  const otherScript: Change = { ...change('b'), id: 'a', title: 'do a' };
+  const other = 'has other files or actions in the saved plan';
+
+  it.each<[string, (Change | Shape)[], (Change | Shape)[], [string, string][]]>([
+    ['that is the same', [change('a'), change('b')], [change('a'), change('b')], []],
+    ['that lacks the change', [change('a')], [change('b')], []],
+    ['that has only a shape for it', [change('a'), shape('docker')], [shape('docker')], []],
+    [
+      'with another title',
+      [change('b'), titled],
+      [change('b'), change('a')],
+      [['do it otherwise', 'has the title "do a" in the saved plan']],
+    ],
+    ['with another script', [change('a')], [otherScript], [['do a', other]]],
+    ['whose file is in another place', [upload(file('1', '/a'))], [upload(file('1', '/b'))], []],
+    ['whose file has another digest', [upload(file('1'))], [upload(file('2'))], [['do up', other]]],
+    ['whose file goes to the same text', [upload(text('x'))], [upload(text('x'))], []],
+    ['whose file has another text', [upload(text('x'))], [upload(text('y'))], [['do up', other]]],
+    [
+      'whose file goes elsewhere',
+      [upload(file('1'))],
+      [{ ...upload(file('1')), actions: [{ ...upload(file('1')).actions[0], path: '/etc/y' }] } as Change],
+      [['do up', other]],
+    ],
+  ])('%s', (_, now, saved, expected) => {
+    const found = differentChanges(planOf(now), planOf(saved));
+    expect(found.map(({ title, what }) => [title, what])).toEqual(expected);
+  });
+});
+
+describe('a step', () => {
+  const unread = (fact: string) => factsOf({ unknown: [{ fact, why: 'no answer in 5 s' }] });
+  const reads = (key: keyof Facts): Step => ({ name: 'docker', plan: (facts) => (facts[key] ? [] : []) });
+  const broken: Step = {
+    name: 'driver',
+    plan: () => {
+      throw new Error('a bug');
+    },
+  };
+  const run = (steps: readonly Step[], facts: GatheredFacts) =>
+    planHost(facts, desiredOf(), { steps, disturbOthers: false });
+
+  it('that fails for another reason than an unread fact fails the plan, and the question', () => {
+    expect(() => run([broken], factsOf())).toThrow('a bug');
+    expect(() => run([reads('docker'), broken], unread('docker'))).toThrow('a bug');
+    expect(() => questionFor(factsOf(), desiredOf(), { steps: [broken], disturbOthers: false }, {})).toThrow(
+      'a bug',
+    );
+  });
+
+  it('that reads another unread fact than an earlier one adds it to the reason', () => {
+    const unknown = ['docker', 'kernels'].map((fact) => ({ fact, why: 'no answer in 5 s' }));
+    const [refused] = run([reads('docker'), reads('kernels')], factsOf({ unknown })).refusals;
+    expect(refused?.what).toContain('docker (no answer in 5 s), kernels (no answer in 5 s)');
+  });
+
+  it('changes nothing while an earlier change may still run, and needs no such fact without a change', () => {
+    const steps = [stepOf(change('a'))];
+    expect(run(steps, unread('changes'))).toMatchObject({ stages: [], refusals: [{ step: 'facts' }] });
+    expect(run([stepOf()], unread('changes'))).toMatchObject({ stages: [], refusals: [] });
+    expect(firstStage(run([stepOf()], factsOf()))).toEqual([]);
   });
 });
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 
+import type { Disturbs } from '../../../../src/fleet/steps/change.ts';
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
-import { reloadDisturbs, restartDisturbs } from '../../../../src/fleet/steps/disturbance.ts';
+import { disturbsNode, reloadDisturbs, restartDisturbs } from '../../../../src/fleet/steps/disturbance.ts';
 import { factsOf, merge } from '../../../support/host.ts';
 
 /** A host with the hook for GPUs in containers, and systemd as cgroup driver. */
@@ -49,4 +50,16 @@ test.each<[string, Facts, string, string]>([
   ],
 ])('%s: what a reload and a restart disturb', (_, facts, reload, restart) => {
   expect([reloadDisturbs(facts), restartDisturbs(facts)]).toEqual([reload, restart]);
+});
+
+test.each<[Disturbs, Disturbs]>([
+  ['nothing', 'containers'],
+  ['agents', 'containers'],
+  ['containers', 'containers'],
+  ['gpus', 'gpus'],
+  ['machine', 'machine'],
+])('a change that disturbs %s disturbs %s on the node of an orchestrator', (disturbs, onNode) => {
+  const orchestrators = [{ name: 'Kubernetes' as const, units: [], running: true, work: [] }];
+  expect(disturbsNode({ orchestrators }, disturbs)).toBe(onNode);
+  expect(disturbsNode({ orchestrators: [] }, disturbs)).toBe(disturbs);
 });
