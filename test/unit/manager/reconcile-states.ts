@@ -64,6 +64,7 @@ export const state = (changes: Partial<ObservedSlot> = {}): ObservedSlot => ({
 
 export const cause = { code: 'drained', what: 'drained', next: '' } as const;
 export const stuck = container({ phase: 'connecting', stuck: cause });
+export const hanging = container({ phase: 'done', stuck: cause });
 export const close: Hold = { kind: 'close', state: 'drained', cause };
 export const pause: Hold = { kind: 'pause', state: 'waiting', cause };
 export const one = (seen: ObservedSlot, desiredState: Desired = desired()): readonly Action[] =>

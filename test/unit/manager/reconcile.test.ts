@@ -8,7 +8,18 @@ import type {
   Desired,
 } from '../../../src/manager/model.ts';
 import { reconcile } from '../../../src/manager/reconcile.ts';
-import { slot, desired, container, state, cause, stuck, close, pause, one } from './reconcile-states.ts';
+import {
+  slot,
+  desired,
+  container,
+  state,
+  cause,
+  hanging,
+  stuck,
+  close,
+  pause,
+  one,
+} from './reconcile-states.ts';
 
 describe('one slot', () => {
   const cases: [
@@ -142,6 +153,14 @@ describe('one slot', () => {
     ['an operation failed long enough ago', state({ retryAt: 1000 }), ['launch']],
     ['idle with old settings', state({ containers: [container({ settings: 'old' })] }), ['retire']],
     ['never listens', state({ containers: [stuck] }), ['retire']],
+    ['has finished its job', state({ containers: [container({ phase: 'done' })] }), []],
+    ['has finished its job, and does not exit', state({ containers: [hanging] }), ['retire']],
+    [
+      'has finished its job while drained, and does not exit',
+      state({ hold: close, disabledFor: 'drained', containers: [hanging] }),
+      ['retire'],
+    ],
+    ['busy for long', state({ containers: [container({ phase: 'running', stuck: cause })] }), []],
     ['never listens, and the pool is unavailable', state({ hold: pause, containers: [stuck] }), []],
     ['never listens, and a stop has just failed', state({ retryAt: 2000, containers: [stuck] }), []],
     [
@@ -172,8 +191,13 @@ describe('one slot', () => {
   });
 });
 
-test('the retire action of an agent that never listens has its cause', () => {
-  expect(one(state({ containers: [stuck] }))).toMatchObject([{ kind: 'retire', cause: { code: 'drained' } }]);
+test.each([
+  ['never listens', stuck],
+  ['does not exit', hanging],
+])('the retire action of an agent that %s has its cause', (_, seen) => {
+  expect(one(state({ containers: [seen] }))).toEqual([
+    { kind: 'retire', slot: '0', container: 'c', reason: 'drained', cause },
+  ]);
 });
 
 describe('a new image', () => {
@@ -234,6 +258,9 @@ test.each<[string, ObservedContainer, Action['kind'][], Partial<Observed['strays
   ['idle', container(), ['retire']],
   ['busy', container({ phase: 'running' }), []],
   ['ended', container({ state: 'exited' }), ['collect']],
+  ['with a finished job', container({ phase: 'done' }), []],
+  ['with a finished job, and does not exit', hanging, ['retire']],
+  ['ended after a job, and does not exit', { ...hanging, state: 'exited' }, ['collect']],
   ['never started', container({ state: 'created' }), ['discard']],
   ['being removed', container({ state: 'removing' }), ['collect']],
   ['being removed, and recorded', container({ state: 'removing', isRecorded: true }), []],

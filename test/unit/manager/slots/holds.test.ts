@@ -101,6 +101,13 @@ test.each([
     undefined,
   ],
   ['the finding of its GPUs changes often', slot, now({ unsteady: cause }), 'close', 'quarantined'],
+  [
+    'the machine is idle, and powers itself off',
+    slot,
+    now({ idle: otherProcesses, check: undefined }),
+    'close',
+    'waiting',
+  ],
   ['its GPU is missing', { ...slot, gpus: [], missing: ['GPU 3'] }, now(), 'close', 'quarantined'],
   ['another process is on its GPU', slot, now({ otherProcesses }), 'close', 'waiting'],
   [
@@ -145,6 +152,12 @@ test.each([
   const hold = holdOf(about, conditions);
   expect(hold?.kind).toBe(kind);
   expect(hold?.state).toBe(state);
+});
+
+test('a finding of one of its GPUs is named before one that is missing', () => {
+  const some = { ...slot, missing: ['GPU 3'] };
+  expect(holdOf(some, now({ check: check(finding({ gpu: 'GPU-1' })) }))?.cause.code).toBe('gpu.lost');
+  expect(holdOf(some, now())?.cause).toMatchObject({ code: 'gpu.missing', what: 'GPU: GPU 3 is missing' });
 });
 
 const unread = { ...check(), checkup: conclude([], undefined) };
