@@ -52,6 +52,8 @@ describe('an agent that works, or is drained', () => {
     ['idle, online', {}, {}],
     ['busy', { state: 'busy' }, {}],
     ['drained', { state: 'drained', code: 'drained', run: undefined as never }, { status: 'offline' }],
+    ['the machine powers itself off', { state: 'stopping', code: 'idle.ending', awaySince: ago(6000) }, {}],
+    ['busy, and the desired settings are unknown', { state: 'busy', settings: undefined as never }, {}],
     ['drained, its agent stops', { state: 'stopping', code: 'drained', awaySince: ago(6000) }, {}],
   ])('%s', (_, difference, shown) => {
     expect(judgeSlot(slot(difference), context({}, shown))).toEqual({ kind: 'ok' });
@@ -72,6 +74,73 @@ test('a job from before the change is no trouble at any age', () => {
   const busy = slot({ state: 'busy', run: old });
   expect(judgeSlot(busy, context())).toEqual({ kind: 'older-job' });
   expect(judgeSlot(busy, context({ waited: true }))).toEqual({ kind: 'older-job' });
+});
+
+test('a busy agent whose manager reports no run is unreported, whatever its settings', () => {
+  expect(judgeSlot(slot({ state: 'busy', run: undefined as never }), context())).toEqual({
+    kind: 'unreported',
+  });
+});
+
+test('an owner in the pool is compared only if the manager reports one', () => {
+  const { owner: _, ...status } = managerStatus({ at: new Date(at).toISOString(), owner: 'us' });
+  expect(judgeSlot(slot(), context({ status }))).toEqual({ kind: 'ok' });
+});
+
+test('an agent that its manager disabled is no trouble while a drain holds it, and only then', () => {
+  const ours = { enabled: false, userCapabilities: { 'azp-fleet.owner': 'us', 'azp-fleet.disabled': 'x' } };
+  const drainedBy = (...names: readonly (string | undefined)[]) => {
+    const drains = names.map((name) => ({
+      ...(name === undefined ? {} : { slot: name }),
+      reason: 'fan',
+      at: ago(600),
+    }));
+    const drained = managerStatus({ at: new Date(at).toISOString(), owner: 'us', drains });
+    return judgeSlot(slot({ state: 'busy' }), context({ status: drained }, ours)).kind;
+  };
+  expect(['0', undefined].map((name) => drainedBy(name))).toEqual(['ok', 'ok']);
+  expect([drainedBy('1'), drainedBy()]).toEqual(['trouble', 'trouble']);
+});
+
+test.each<[string, Partial<SlotStatus>, string]>([
+  ['stopping', { state: 'stopping' }, 'is still being stopped'],
+  ['stopping, with a cause', { state: 'stopping', cause: 'x' }, 'x'],
+  ['idle, with desired settings unknown yet', { settings: undefined as never }, 'is still starting'],
+  ['the same with a cause', { settings: undefined as never, cause: 'x' }, 'x'],
+  ['starting', { state: 'starting' }, 'is still starting'],
+  ['quarantined', { state: 'quarantined' }, 'quarantined'],
+  ['quarantined, with a cause', { state: 'quarantined', cause: 'x' }, 'x'],
+  ['held, without a cause', { state: 'backing-off', code: 'agent.name-held' }, 'backing-off'],
+  ['in a conflict, without a cause', { state: 'waiting', code: 'agent.session-conflict' }, 'waiting'],
+  ['refused, without a cause', { state: 'backing-off', code: 'agent.login-refused' }, 'backing-off'],
+])('an agent is named by its cause, or by its state: %s', (_, difference, what) => {
+  expect(judgeSlot(slot(difference), context())).toMatchObject({ kind: 'trouble', what });
+});
+
+test('an agent that was asked to update does not get better by waiting', () => {
+  const updating = { code: 'image.outdated', cause: 'too old', next: 'raise agent.version' };
+  expect(judgeSlot(slot(updating), context())).toEqual({
+    kind: 'trouble',
+    code: 'image.outdated',
+    what: 'too old',
+    next: 'raise agent.version',
+    reported: true,
+    temporary: false,
+    mayWork: true,
+  });
+});
+
+test.each<[string, Partial<SlotStatus>, boolean, string]>([
+  ['a container without an entry is stopped', {}, false, 'docker stop AGENT'],
+  ['also if its id ends like a host run’s', { container: 'a-host-' }, false, 'docker stop AGENT'],
+  ['a run on the host cannot be', { container: 'host-1' }, false, 'docker logs'],
+  ['a container that is offline has a log', {}, true, 'docker logs'],
+  ['a run on the host that is offline, too', { container: 'host-1' }, true, 'docker logs'],
+])('the next action in the pool: %s', (_, difference, registered, next) => {
+  const agents = new Map(registered ? [['a-0', { ...agent, status: 'offline' as const }]] : []);
+  expect(judgeSlot(slot(difference), context({ agents }))).toMatchObject({
+    next: expect.stringContaining(next) as string,
+  });
 });
 
 test.each(['idle', 'busy'] as const)('an agent whose manager reports no run is unreported: %s', (state) => {
@@ -114,6 +183,11 @@ describe('an agent that does not work', () => {
       'starting, with the cause of the agent before',
       { state: 'starting', since: ago(59), ...refused },
       { reported: false, temporary: true },
+    ],
+    [
+      'starting for a minute, with a cause that has no code',
+      { state: 'starting', since: ago(61), cause: 'x' },
+      { reported: true, temporary: true },
     ],
     [
       'the same for a minute',

@@ -3,7 +3,15 @@ import { describe, expect, test } from 'vitest';
 
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import { judge } from '../../../../src/fleet/verdict/judge.ts';
-import { ageText, maxAgeMs, type Source, sourceAges } from '../../../../src/fleet/verdict/sources.ts';
+import {
+  ageText,
+  disagreement,
+  maxAgeMs,
+  oldestOf,
+  oldSource,
+  type Source,
+  sourceAges,
+} from '../../../../src/fleet/verdict/sources.ts';
 import { statusExitCode, statusRow } from '../../../../src/fleet/status/row.ts';
 import type { ManagerStatus } from '../../../../src/shared/contract/status.ts';
 import type { Checkup } from '../../../../src/shared/health/checkup.ts';
@@ -113,6 +121,54 @@ test('facts have no age: the run that judges has read them, and the age of the r
   });
 });
 
+describe('the sources of a verdict', () => {
+  const listed = (seen: Parameters<typeof sourceAges>[0]['facts']) =>
+    sourceAges({ facts: seen, agentsIn: () => pool, now }).map(({ source, ageMs }) => [source, ageMs]);
+  const unlisted = { state: 'healthy', checkedAt: iso(12_000), findings: [] } as const;
+
+  test('a GPU check counts if the facts or the manager show GPUs', () => {
+    const gpus = (difference: Parameters<typeof facts>[1], health?: ManagerStatus['health']) =>
+      listed(facts({ status: status(health && { health }) }, difference)).some(
+        ([source]) => source === 'gpus',
+      );
+    expect([gpus({}), gpus({}, unlisted), gpus({ gpus: [] })]).toEqual([true, true, true]);
+    const unknown = [{ fact: 'gpus', why: 'no answer in 5 s' }];
+    expect([gpus({ gpus: [] }, unlisted), gpus({ gpus: [], unknown }, unlisted)]).toEqual([false, false]);
+  });
+
+  test('a manager that has not reported has no age', () => {
+    const never = [
+      ['facts', 0],
+      ['report', Infinity],
+    ];
+    expect(listed(facts({ status: undefined }))).toEqual(never);
+    expect(listed(facts({ status: undefined }, { gpus: [] }))).toEqual(never);
+  });
+
+  test('the oldest is the one with the greatest valid age', () => {
+    const ages = [
+      { source: 'report', ageMs: Infinity },
+      { source: 'facts', ageMs: 0 },
+      { source: 'gpus', ageMs: 5000 },
+      { source: 'pool', ageMs: NaN },
+    ] as const;
+    expect(oldestOf(ages)).toEqual({ source: 'gpus', ageS: 5 });
+    expect(oldestOf(ages.slice(0, 1))).toBeUndefined();
+  });
+
+  test.each<[Source, number, readonly [string, string][]]>([
+    ['facts', 1_000_000, []],
+    ['report', 1_000_000, []],
+    ['gpus', 180_000, [['health.old', 'the manager’s last GPU check is 3 min old']]],
+    ['gpus', 0, [['health.old', 'the manager’s last GPU check is 0 s old']]],
+    ['gpus', -180_000, [['health.old', 'the manager’s last GPU check is 3 min in the future']]],
+    ['gpus', NaN, [['health.old', 'the manager has no GPU check yet']]],
+    ['pool', 600_000, [['manager.old-view', 'the manager’s last view of the pool is 10 min old']]],
+  ])('%s of %d ms', (source, ageMs, expected) => {
+    expect(oldSource({ source, ageMs }).map(({ code, what }) => [code, what])).toEqual(expected);
+  });
+});
+
 test('the limits', () => {
   expect(maxAgeMs).toEqual({ facts: 0, report: 90_000, gpus: 120_000, connection: 90_000, pool: 360_000 });
 });
@@ -199,6 +255,43 @@ describe('the facts and the GPU check', () => {
     ],
   ])('%s', (_, seen, state, cause) => {
     expect(verdictOf(seen)).toMatchObject({ state, cause });
+  });
+});
+
+describe('the facts and a probe', () => {
+  const ages = [
+    { source: 'report', ageMs: 90_000 },
+    { source: 'gpus', ageMs: 3000 },
+  ] as const;
+  const gpu = { uuid: 'GPU-1', name: 'NVIDIA H200' };
+  const probed = (state: 'healthy' | 'degraded' | 'failed', count: number): Checkup =>
+    ({
+      verdict: { state, cause: '', next: '' },
+      findings: [],
+      report: { gpus: Array.from({ length: count }, () => gpu) },
+    }) as unknown as Checkup;
+  const said = (
+    probe: Checkup,
+    difference: Parameters<typeof facts>[1] = {},
+    seen: typeof ages | [] = ages,
+  ) => disagreement({ facts: facts({}, { gpus: [], ...difference }), probe }, seen).map(({ what }) => what);
+
+  test('disagree if it lists GPUs that they lack', () => {
+    expect(said(probed('degraded', 1))).toEqual([
+      'the facts (0 s old) show no NVIDIA GPU, and the probe (3 s old) lists 1 GPU and is degraded',
+    ]);
+    expect(said(probed('healthy', 2), {}, [])).toEqual([
+      'the facts (0 s old) show no NVIDIA GPU, and the probe (of unknown age) lists 2 GPUs and is healthy',
+    ]);
+  });
+
+  test('agree if it lists none, fails, or looks elsewhere than they do', () => {
+    expect([said(probed('healthy', 0)), said(probed('failed', 2))]).toEqual([[], []]);
+    expect(said(probed('healthy', 2), { platform: 'wsl' })).toEqual([]);
+  });
+
+  test('do not disagree where they could not be read', () => {
+    expect(said(probed('healthy', 2), { unknown: [{ fact: 'gpus', why: 'no answer in 5 s' }] })).toEqual([]);
   });
 });
 
