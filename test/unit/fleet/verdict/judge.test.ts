@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { Capabilities, HostPaths } from '../../../../src/shared/contract/paths.ts';
+import { ourRelease } from '../../../../src/shared/contract/release.ts';
 import type { ManagerStatus } from '../../../../src/shared/contract/status.ts';
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
 import type { Checkup } from '../../../../src/shared/health/checkup.ts';
@@ -320,6 +321,152 @@ describe('findings that another one causes', () => {
   });
 });
 
+describe('a host whose manager could not be read', () => {
+  const unread = (difference: Parameters<typeof facts>[1] = {}): HostView =>
+    hostView(facts({}, { unknown: [{ fact: 'manager', why: 'no answer in 5 s' }], ...difference }));
+  const hot = { code: 'gpu.hot', severity: 'warn', what: 'hot', next: 'cool it' } as const;
+  const lost = { code: 'gpu.lost', severity: 'fail', what: 'it is lost', next: 'reboot' } as const;
+  const probe = (...findings: Checkup['findings']): Checkup => ({
+    verdict: { state: 'failed', cause: 'x', next: 'x' },
+    findings,
+  });
+
+  test.each<[string, HostView, string, readonly string[]]>([
+    ['is unknown', unread(), 'unknown', ['facts.incomplete']],
+    [
+      'with a warning of a probe too',
+      { ...unread(), probe: probe(hot) },
+      'unknown',
+      ['facts.incomplete', 'gpu.hot'],
+    ],
+    [
+      'with a fault of a probe too',
+      { ...unread(), probe: probe(lost) },
+      'unknown',
+      ['facts.incomplete', 'gpu.lost'],
+    ],
+    [
+      'is failed if something is missing',
+      unread({ docker: { active: false } }),
+      'failed',
+      ['docker.down', 'facts.incomplete'],
+    ],
+  ])('%s', (_, view, state, codes) => {
+    const { verdict, findings, waiting, oldest } = judge(view);
+    expect(verdict.state).toBe(state);
+    expect(verdict).not.toHaveProperty('note');
+    expect(findings.map(({ code }) => code)).toEqual(codes);
+    expect([waiting, oldest]).toEqual([[], { source: 'facts', ageS: 0 }]);
+  });
+});
+
+describe('a slot that waits', () => {
+  const waiting = [slot('0', { state: 'waiting', code: 'azure.unreachable', cause: 'no pool' }), slot('1')];
+  const codes = (difference: Partial<ManagerStatus>) =>
+    judge(withStatus({ slots: waiting, ...difference })).findings.map(({ code }) => code);
+
+  test('has no finding beside one of the host, which it may wait for', () => {
+    expect(codes({ problems: [away] })).toEqual(['azure.unreachable']);
+    expect(codes({ image: { state: 'failed', cause: 'no base' } })).toEqual(['image.failed']);
+  });
+
+  test('has one on a host without any', () => {
+    expect(codes({})).toEqual(['agents.waiting']);
+  });
+});
+
+test('only drains of users are notes', () => {
+  const at = '2026-11-20T09:30:00Z';
+  const slots = [slot('0', drained), slot('1', drained)];
+  const note = (...drains: ManagerStatus['drains']) =>
+    judge(withStatus({ drained: true, drains, slots })).verdict.note;
+  expect(note({ reason: 'restart', at, run: 'r' })).toBeUndefined();
+  expect(note({ reason: 'restart', at, run: 'r' }, { slot: '0', reason: 'fan', at })).toBe(
+    'slot 0 drained: fan, since 2026-11-20 09:30 UTC',
+  );
+  expect(judge(hostView(facts({ status: undefined }))).verdict).not.toHaveProperty('note');
+});
+
+describe('what the manager says about itself', () => {
+  const whats = (view: HostView) => judge(view).findings.map(({ what }) => what);
+  const image = (difference: Partial<ManagerStatus['images'][number]>): HostView =>
+    withStatus({ image: { state: 'failed', reference: 'train:7', ...difference } });
+
+  test.each<[string, HostView, readonly string[]]>([
+    ['its only image has no name', image({ cause: 'no base' }), ['the agent image failed: no base']],
+    ['no reason', image({}), ['the agent image failed: no reason given']],
+    [
+      'an image before it is in use',
+      image({ cause: 'no base', digest: 'sha256:1' }),
+      ['the agent image failed: no base; agents continue with the previous one'],
+    ],
+    ['a pull', image({ state: 'pulling' }), ['the agent image is being pulled']],
+    ['progress', image({ state: 'pulling', progress: '3 MB' }), ['the agent image is being pulled (3 MB)']],
+    [
+      'one of several without a name',
+      withStatus({
+        images: [
+          { state: 'ready', slots: ['0'] },
+          { state: 'missing', slots: ['1'] },
+        ],
+      }),
+      ['the agent image is missing'],
+    ],
+    [
+      'one of several with a name',
+      withStatus({
+        images: [
+          { state: 'ready', slots: ['0'] },
+          { state: 'missing', reference: 'train:7', slots: ['1'] },
+        ],
+      }),
+      ['the agent image train:7 is missing'],
+    ],
+  ])('%s', (_, view, expected) => {
+    expect(whats(view)).toEqual(expected);
+  });
+
+  test('the next action of an image that failed leads to its log', () => {
+    expect(judge(image({})).verdict.next).toContain('azp-fleet image which h200-1');
+    expect(judge(image({ state: 'pulling' })).verdict.next).not.toContain('image which');
+  });
+
+  test('another release is a finding beside its problems, and a failure if its report cannot be read', () => {
+    const newer = { version: '0.4.0', protocol: 9 };
+    const found = (view: HostView) => judge(view).findings.map(({ code, severity }) => [code, severity]);
+    expect(found(hostView(facts({ release: newer, status: status({ problems: [refused] }) })))).toEqual([
+      ['azure.auth', 'fail'],
+      ['manager.release', 'warn'],
+    ]);
+    const unreadable = hostView(facts({ release: newer, status: undefined }));
+    expect(found(unreadable)).toEqual([['manager.release', 'fail']]);
+    expect(judge(unreadable).findings[0]?.next).toBe('update azp-fleet on this machine to 0.4.0');
+    expect(found(hostView(facts({ release: ourRelease })))).toEqual([]);
+  });
+
+  test('its report is from the future', () => {
+    expect(whats(hostView(facts(), { now: now - 6 * 60_000 }))).toContain(
+      'the manager’s last report is 6 min in the future',
+    );
+  });
+
+  test('its configuration is not compared with a file that could not be read', () => {
+    const unknown = [{ fact: 'files', why: 'no answer in 5 s' }];
+    expect(judge(hostView(facts({}, { unknown }))).findings.map(({ code }) => code)).toEqual([
+      'facts.incomplete',
+    ]);
+  });
+});
+
+test('jobs from before the last change are a remark only while there are any', () => {
+  const codes = (difference: Partial<ManagerStatus>) =>
+    judge(withStatus(difference)).findings.map(({ code, severity }) => [code, severity]);
+  expect(codes({})).toEqual([]);
+  expect(codes({ slots: [slot('0', { state: 'busy', run: before }), slot('1')] })).toEqual([
+    ['agents.older-job', 'info'],
+  ]);
+});
+
 test('the proof counts a problem that has just begun, and status does not', () => {
   const view = withStatus({ problems: [{ ...away, since: new Date(now).toISOString() }] });
   expect(judge(view).verdict.state).toBe('failed');
@@ -356,6 +503,11 @@ describe('problems that may end without a fix', () => {
       'a manager that restarts',
       hostView(facts({}, { files: { [HostPaths.config]: 'y' } })),
       [['the manager', 'the manager runs with the configuration before the last change', true]],
+    ],
+    [
+      'a manager that has no slots yet',
+      withStatus({ slots: [] }),
+      [['the manager', 'the manager has no slots, so no agent of this host takes jobs', true]],
     ],
     [
       'not the end of a job',

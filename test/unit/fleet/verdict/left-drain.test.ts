@@ -106,3 +106,10 @@ it.each<[string, Facts, string | undefined, string, string]>([
 it('drains of users are not reported', () => {
   expect(leftDrain(facts({}, [ofPerson]), 'h200-1')).toEqual([]);
 });
+
+it('a drain is reported also if the changes of the host could not be read', () => {
+  const unknown = [{ fact: 'changes', why: 'no answer in 5 s' }];
+  expect(leftDrain(facts({ unknown }), 'h200-1')).toMatchObject([
+    { code: 'agents.left-drained', what: `${said}; interrupted` },
+  ]);
+});

@@ -19,6 +19,7 @@ test.each<[string, readonly AzureAgent[], boolean]>([
   ['all have the reason', [agent(), agent()], true],
   ['one has another reason', [agent(), agent(drained)], true],
   ['none has the reason', [agent(drained)], false],
+  ['one was disabled without a reason', [{ ...agent(), userCapabilities: undefined as never }], false],
   ['an agent is online again', [agent(), agent({ status: 'online' })], false],
   ['it was enabled by hand', [agent({ enabled: true })], false],
 ])('the pool shows that a host is off: %s', (_, agents, off) => {
