@@ -6,7 +6,7 @@ import { recordResults } from '../../bench/results.ts';
 import { runCore } from './core.ts';
 import { type Draw, runManager } from './manager.ts';
 import { coreGoal, managerGoal, reportOf, scriptsGoal, type Goal } from './report.ts';
-import { runSuite, type Result } from './run-suite.ts';
+import { runSuites, type Result } from './run-suite.ts';
 import { inSandbox, isSandbox } from './sandbox.ts';
 import { suites } from './suites.ts';
 
@@ -29,15 +29,10 @@ else {
 /** Damaged programs run in the sandbox; the process outside gets the results. */
 async function inside(): Promise<Result[]> {
   if (kind === 'manager') return runManager(words, drawOf());
-  const results: Result[] = [];
-  for (const suite of suites.filter(
-    ({ name }) => words.length === 0 || words.some((word) => name.includes(word)),
-  )) {
-    const result = await runSuite(suite);
-    process.stderr.write(`${result.name}: ${result.total} in ${result.seconds} s\n`);
-    results.push(result);
-  }
-  return results;
+  const wanted = suites.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
+  return runSuites(wanted, ({ name, total, seconds }) => {
+    process.stderr.write(`${name}: ${total} in ${seconds} s\n`);
+  });
 }
 
 async function fromSandbox(...args: readonly string[]): Promise<Result[]> {

@@ -6,6 +6,8 @@ export interface Mutant {
   readonly kind: Damage['kind'];
   readonly before: string;
   readonly after: string;
+  /** The same in every suite whose scripts have this line between the same lines. */
+  readonly place: string;
   /** What the cases run instead; cases whose script lacks the line are not among them. */
   readonly scripts: ReadonlyMap<ScriptCase, string>;
 }
@@ -20,19 +22,20 @@ export function mutantsOf(
 ): Mutant[] {
   const texts = new Map<string, ScriptCase[]>();
   for (const each of cases) texts.set(each.script, [...(texts.get(each.script) ?? []), each]);
-  const mutants = new Map<
-    string,
-    { kind: Damage['kind']; before: string; after: string; scripts: Map<ScriptCase, string> }
-  >();
+  const mutants = new Map<string, Omit<Mutant, 'scripts'> & { scripts: Map<ScriptCase, string> }>();
   for (const [text, users] of texts) {
     const lines = text.split('\n');
     const places = new Map<string, number>();
+    const arounds = new Map<string, number>();
     const skipped = new Set(elsewhere.flatMap((part) => linesOf(text, part)));
     for (const [at, before] of lines.entries()) {
       if (skipped.has(at)) continue;
       const place = `${firstWord(lines[at - 1])}\n${bare(before)}`;
       const nth = (places.get(place) ?? 0) + 1;
       places.set(place, nth);
+      const around = lines.slice(Math.max(0, at - 1), at + 2).join('\n');
+      const again = (arounds.get(around) ?? 0) + 1;
+      arounds.set(around, again);
       let dropped = false;
       for (const [which, { kind, line: after }] of damages(before).entries()) {
         // Where a command is required, one without effect replaces the line.
@@ -41,7 +44,13 @@ export function mutantsOf(
         if (!isValid(script)) continue;
         dropped ||= kind === 'line';
         const key = `${place}\n${nth} ${which}`;
-        const mutant = mutants.get(key) ?? { kind, before, after, scripts: new Map() };
+        const mutant = mutants.get(key) ?? {
+          kind,
+          before,
+          after,
+          place: `${around}\n${again} ${which}`,
+          scripts: new Map(),
+        };
         mutants.set(key, mutant);
         for (const user of users) mutant.scripts.set(user, script);
       }

@@ -24,8 +24,44 @@ export interface Result {
   readonly survivors: readonly Survivor[];
 }
 
-/** @throws Error where a case fails with the whole script: it would take every damage for seen. */
-export async function runSuite(suite: ScriptSuite): Promise<Result> {
+/** A survivor at its place. */
+type Unseen = Survivor & Pick<Mutant, 'place'>;
+
+interface SuiteRun extends Result {
+  readonly survivors: readonly Unseen[];
+}
+
+/**
+ * Runs suites in turn. Scripts of several suites share parts: a damage there is counted once, in the first suite that
+ * has it, and one that the cases of any suite notice is seen.
+ *
+ * @throws Error where a case fails with the whole script: it would take every damage for seen.
+ */
+export async function runSuites(
+  suites: readonly ScriptSuite[],
+  afterEach: (result: Result) => void,
+): Promise<Result[]> {
+  const seen = new Set<string>();
+  const unseen = new Set<string>();
+  const results: SuiteRun[] = [];
+  for (const suite of suites) {
+    const { survivors, total, ...rest } = await runSuite(suite, seen);
+    const own = survivors.filter(({ place }) => !unseen.has(place));
+    for (const { place } of own) unseen.add(place);
+    const result = { ...rest, survivors: own, total: total - survivors.length + own.length };
+    results.push(result);
+    afterEach(result);
+  }
+  return results.map((result) => ({
+    ...result,
+    survivors: result.survivors
+      .filter(({ place }) => !seen.has(place))
+      .map(({ kind, before, after, why }) => ({ kind, before, after, why })),
+  }));
+}
+
+/** Leaves out the damages that another suite has seen, and adds those that this one sees. */
+async function runSuite(suite: ScriptSuite, seen: Set<string>): Promise<SuiteRun> {
   const started = performance.now();
   const patience = new Map<ScriptCase, number>();
   for (const each of suite.cases) {
@@ -34,15 +70,18 @@ export async function runSuite(suite: ScriptSuite): Promise<Result> {
       throw new Error(`${suite.name}: "${each.name}" fails without any damage`);
     patience.set(each, patienceMs + 3 * (performance.now() - before));
   }
-  const mutants = mutantsOf(suite, isValid);
+  const mutants = mutantsOf(suite, isValid).filter(({ place }) => !seen.has(place));
   const left = [...mutants];
-  const survivors: Survivor[] = [];
+  const survivors: Unseen[] = [];
   const lastSeen = new Map<ScriptCase, number>();
   const work = async (): Promise<void> => {
     for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
       const by = await seenBy(suite, mutant, patience, lastSeen);
       if (by === undefined) survivors.push(survivor(mutant));
-      else lastSeen.set(by, performance.now());
+      else {
+        lastSeen.set(by, performance.now());
+        seen.add(mutant.place);
+      }
     }
   };
   await Promise.all(Array.from({ length: atOnce }, work));
@@ -65,14 +104,14 @@ async function seenBy(
   return undefined;
 }
 
-function survivor({ kind, before, after }: Mutant): Survivor {
+function survivor({ kind, before, after, place }: Mutant): Unseen {
   const found = equivalents.find(
     (each) =>
       (each.kind === undefined || each.kind === kind) &&
       has(before, each.line) &&
       (each.after === undefined || has(after, each.after)),
   );
-  return { kind, before: before.trim(), after: after.trim(), why: found?.why };
+  return { kind, before: before.trim(), after: after.trim(), place, why: found?.why };
 }
 
 function has(text: string, pattern: string | RegExp): boolean {

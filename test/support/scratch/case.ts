@@ -30,6 +30,8 @@ export async function outcomeOf(
 ): Promise<Outcome> {
   const host = new ScratchHost();
   try {
+    // A pattern that is not quoted becomes the name of a file.
+    host.matching(one.script);
     await given?.(host);
     await one.given?.(host);
     return await host.run(script, { flags, args: [], input: '', env: {}, umask: '022', limitMs, ...one.run });

@@ -24,6 +24,7 @@ const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 const programs = '/usr/local/sbin';
 const tab = String.fromCodePoint(9);
 const callsFile = '.calls';
+const unquoted = '.unquoted';
 
 /** For a script that hangs: on a slow machine with 20 busy loops beside it, the longest one took more than five minutes. */
 export const hangsMs = 1_500_000;
@@ -106,10 +107,19 @@ export class ScratchHost {
     return this;
   }
 
+  /** Adds a file to the working folder for each pattern that the script has in single quotes: `'docker*'` matches it. */
+  matching(script: string): this {
+    for (const [, pattern = ''] of script.matchAll(/(?<![\w=$])'((?:[\w.+=-]|\[0-9\])*[*?][\w.+=*?-]*)'/g))
+      this.file(
+        `/root/${pattern.replace('[0-9]', '1').replace('*', unquoted).replaceAll('*', '').replaceAll('?', 'x')}`,
+      );
+    return this;
+  }
+
   /** Adds a stand-in: shell text, whose absolute paths are moved below the root, too. */
   program(name: string, body: string, { silent = false } = {}): this {
     const path = name.startsWith('/') ? name : `${programs}/${name}`;
-    const note = silent ? '' : noteCall(path.split('/').at(-1) ?? '', this.at(callsFile));
+    const note = noteCall(path.split('/').at(-1) ?? '', this.at(callsFile), silent);
     return this.file(path, `#!/bin/sh\n${note}${redirect(body, this.root)}\n`, { mode: 0o755 });
   }
 
@@ -242,8 +252,16 @@ function difference(before: ReadonlyMap<string, string>, after: ReadonlyMap<stri
   );
 }
 
-/** Returns shell text that records a call. Arguments with special characters are in quotes: a lost quote is visible. */
-function noteCall(name: string, file: string): string {
+/**
+ * Returns shell text that records a call. Arguments with special characters are in quotes: a lost quote is visible. Of
+ * a silent program it records only a pattern that became a file's name.
+ */
+function noteCall(name: string, file: string, silent: boolean): string {
+  if (silent)
+    return `for each; do
+  case $each in *${unquoted}*) printf '%s\\n' "${name} $each" >>${file} ;; esac
+done
+`;
   return `note=${name}
 for each; do
   case $each in '' | *[!A-Za-z0-9_@%+=:,./-]*) note="$note '$each'" ;; *) note="$note $each" ;; esac
