@@ -4,10 +4,10 @@ import { damages } from '../mutants/damage.ts';
 import { damagesOf, draw } from '../mutants/manager.ts';
 import { mutantsOf } from '../mutants/mutants.ts';
 import { reportOf, scriptsGoal } from '../mutants/report.ts';
-import type { Result, Survivor } from '../mutants/run-suite.ts';
+import { runSuites, type Result, type Survivor } from '../mutants/run-suite.ts';
 import { Chance } from '../support/model/chance.ts';
 import { redirect } from '../support/scratch/redirect.ts';
-import type { ScriptCase } from '../support/scratch/case.ts';
+import type { ScriptCase, ScriptSuite } from '../support/scratch/case.ts';
 
 describe('a line', () => {
   it.each([
@@ -63,6 +63,28 @@ test('a place that scripts share is damaged in all of them at once, and what is 
     ['  y', ':', 2],
     ['rm two', '', 1],
   ]);
+});
+
+test('a damage in a part that suites share is counted once, and seen where any of them sees it', async () => {
+  const part = 'one() {\n  echo 1\n}\ntwo() {\n  echo 2\n}\n';
+  const suite = (name: string, call: string, stdout: string): ScriptSuite => ({
+    name,
+    cases: [{ name, script: `${part}${call}\n:`, after: { stdout } }],
+  });
+  const done: string[] = [];
+  const results = await runSuites(
+    [suite('first', 'one', '1\n'), suite('second', 'two', '2\n'), suite('third', 'two', '2\n')],
+    ({ name }) => done.push(name),
+  );
+  expect(done).toEqual(['first', 'second', 'third']);
+  expect(results.map(({ name, survivors }) => [name, survivors])).toEqual([
+    ['first', []],
+    ['second', []],
+    ['third', []],
+  ]);
+  const [first, second, third] = results.map(({ total }) => total);
+  expect(second).toBeLessThan(first ?? 0);
+  expect(third).toBe(0);
 });
 
 describe('the report', () => {
