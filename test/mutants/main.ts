@@ -13,6 +13,8 @@ import { suites } from './suites.ts';
 const options = process.argv.slice(2).filter((word) => word.startsWith('--'));
 const [kind = '', ...words] = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 
+if (options.includes('--record') && words.length > 0)
+  throw new Error('--record takes no WORD: a part of the suites would replace the figures of all');
 if (isSandbox()) process.stdout.write(JSON.stringify(await inside()));
 else {
   const isWanted = (each: string): boolean => ['', each].includes(kind);
