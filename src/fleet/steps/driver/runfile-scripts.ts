@@ -51,8 +51,9 @@ export function installScript(
 ): string {
   return `${failFunction}
 ${sh`version=${version} file=${`${folder}/${file}`} sha256=${sha256} log=/var/log/nvidia-installer.log`}
-seen=$(sha256sum <"$file" | cut -c 1-64) || seen='no file'
-[ "$seen" = "$sha256" ] || fail "$file has changed since its download" "sha256 $sha256" "$seen" 'run again'
+seen=$(sha256sum <"$file" | cut -c 1-64)
+[ "$seen" = "$sha256" ] ||
+  fail "$file has changed since its download" "sha256 $sha256" "\${seen:-no file}" 'run again'
 ${before === '' ? '' : `${before}\n`}rm -f ${record} "$log"
 install -d -m 700 ${folder}/work
 if ! output=$(TMPDIR=${folder}/work sh "$file" ${sh`${options}`} --tmpdir=${folder}/work 2>&1); then

@@ -109,6 +109,19 @@ next: run again
       },
     },
     {
+      name: 'reports a downloaded file that is gone',
+      script: install(),
+      after: {
+        code: 1,
+        stderr: `script: cannot open ${file}: No such file
+failed: ${file} has changed since its download
+expected: sha256 ${sha256(runfile)}
+seen: no file
+next: run again
+`,
+      },
+    },
+    {
       name: 'reports the error in the installer log',
       script: install(),
       given: (host) =>
