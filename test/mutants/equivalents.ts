@@ -13,7 +13,7 @@ interface Equivalent {
 const numbers = 'waited|pause|have|s|o|value|c|t0|t1|inode|code|uid';
 /** Variables, and arguments of functions, that hold names, ids, digests and versions of ours, or of a package manager. */
 const names =
-  '[12]|[@]|seen|from|to|h|mine|joined|kernel|service|compiler|name|pid|unit|pattern|vendor|gpu|id|e|supersedes';
+  '[12]|[@]|seen|from|to|h|mine|joined|kernel|service|compiler|name|pid|unit|pattern|vendor|gpu|id|e|supersedes|version';
 
 /** Dropped quotes around one of these. */
 function unquoted(variables: string): Pick<Equivalent, 'line' | 'kind' | 'after'> {
@@ -35,6 +35,12 @@ export const equivalents: readonly Equivalent[] = [
     why: 'the exit code is not read there',
     line: /reset-failed docker|journalctl -u docker|installed \/\/p|sha256sum|read -r pid|List-Cleanup=0 <|answer=\$\(apt_get|read -r (?:title|owner|code)|grep -xF -f held/,
     kind: 'rest',
+  },
+  {
+    why: 'a pipe ends as its last command does, and sort does not fail',
+    line: /nvidia-smi .* \| sort -u\) \|\| :$/,
+    kind: 'rest',
+    after: /sort -u\)$/,
   },
   { why: 'a failed cd ends the script, because it runs with -e', line: /^cd .* \|\| exit$/, kind: 'rest' },
   {

@@ -6,6 +6,7 @@ import {
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import { failFunction } from '../../../../../src/shared/base/shell.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { file, own, release, runfile, there } from './runfile-host.ts';
 
 /** Replaces `sh` and the .run file, and writes the log of an installation. */
@@ -23,6 +24,8 @@ const install = (more: Partial<Parameters<typeof installScript>[1]> = {}): strin
     after: 'echo loading',
     ...more,
   });
+const confirm = `${failFunction}\n${confirmLoaded('580.95.05', { prefix: '' })}`;
+const query = 'nvidia-smi --query-gpu=driver_version --format=csv,noheader';
 const unit = 'systemctl cat nvidia-persistenced.service';
 const status = 'dkms status -m nvidia -v 580.95.05 -k 6.1.0,lab';
 const runs = `sh ${file} --silent --dkms -m=kernel-open --tmpdir=${own}/fetched/work`;
@@ -74,12 +77,17 @@ export const runfileSuite: ScriptSuite = {
       name: 'adds a unit for the daemon',
       script: install(),
       given: (host) =>
-        there(host).folder('/etc/systemd/system').file('/usr/bin/nvidia-persistenced', '', { mode: 0o755 }),
+        there(host)
+          .file('/usr/bin/nvidia-persistenced', '', { mode: 0o755 })
+          .file('/etc/systemd/system/nvidia-persistenced.service.new', 'half a unit')
+          .file(`${own}/installed.new`, 'half'),
       after: {
         stdout: 'loading\n',
         calls: [runs, 'uname -r', status, unit, 'systemctl daemon-reload'],
         files: {
           ...done,
+          [`${own}/installed.new`]: 'gone',
+          '/etc/systemd/system/nvidia-persistenced.service.new': 'gone',
           '/etc/systemd/system/nvidia-persistenced.service': `644 # Written by azp-fleet: GPUs stay initialised between containers.
 [Unit]
 Description=NVIDIA Persistence Daemon
@@ -119,6 +127,22 @@ expected: sha256 ${sha256(runfile)}
 seen: no file
 next: run again
 `,
+      },
+    },
+    {
+      name: 'reports three different errors that the installer printed before it opened its log',
+      script: install(),
+      given: (host) =>
+        there(host).program('sh', `for n in 4 2 "1 $TMPDIR" 2 3; do echo "ERROR: $n"; done >&2; exit 1`),
+      after: {
+        code: 1,
+        stderr: `failed: the installer of NVIDIA driver 580.95.05 failed
+expected: the driver, installed
+seen: ERROR: 1 ${own}/fetched/work ERROR: 2 ERROR: 3 
+next: check /var/log/nvidia-installer.log on the host, and run again
+`,
+        calls: [runs],
+        files: { [`${own}/fetched/work`]: '700 /' },
       },
     },
     {
@@ -177,16 +201,76 @@ next: check the newest /var/lib/dkms/nvidia/*/build/make.log on the host
         files: { ...installed, [`${own}/fetched/work`]: '700 /' },
       },
     },
+    ...[
+      { script: install(), before: [runs, 'uname -r', status] },
+      {
+        script: install({ kernel: '6.1.0,lab', signs: true }),
+        before: [
+          runs,
+          'dkms build --force -m nvidia -v 580.95.05 -k 6.1.0,lab',
+          'dkms install --force -m nvidia -v 580.95.05 -k 6.1.0,lab',
+          status,
+        ],
+      },
+    ].map(({ script, before }, index) => ({
+      name: `reports the error of DKMS${index === 0 ? '' : ' after signing'}`,
+      script,
+      given: (host: ScratchHost) =>
+        there(host).program('dkms', '[ "$1" != status ] || { echo "Error!  no *" >&2; exit 3; }'),
+      after: {
+        code: 1,
+        stderr: `failed: DKMS has not built NVIDIA driver 580.95.05 for Linux 6.1.0,lab
+expected: installed
+seen: Error!  no *
+next: check the newest /var/lib/dkms/nvidia/*/build/make.log on the host
+`,
+        calls: before,
+        files: { ...installed, [`${own}/fetched/work`]: '700 /' },
+      },
+    })),
     {
-      name: 'confirms the loaded version',
-      script: `${failFunction}\n${confirmLoaded('580.95.05', { prefix: '' })}`,
+      name: 'confirms the loaded version of two GPUs',
+      script: confirm,
+      given: (host) => {
+        host
+          .file('/sys/module/nvidia/version', '580.95.05\n')
+          .program('timeout', 'shift; exec "$@"')
+          .program('nvidia-smi', 'echo 580.95.05; echo 580.95.05');
+      },
+      after: { calls: [`timeout 60 ${query}`, query] },
+    },
+    {
+      name: 'fails if nvidia-smi does not work',
+      script: confirm,
       given: (host) =>
-        host.file('/sys/module/nvidia/version', '580.95.05\n').program('nvidia-smi', 'echo 580.95.05'),
-      after: { calls: ['nvidia-smi --query-gpu=driver_version --format=csv,noheader'] },
+        host
+          .file('/sys/module/nvidia/version', '580.95.05\n')
+          .program('nvidia-smi', 'echo "No  devices *" >&2; exit 9'),
+      after: {
+        code: 1,
+        stderr: `failed: nvidia-smi does not work with the installed driver
+expected: 580.95.05
+seen: No  devices *
+next: check journalctl -k on the host
+`,
+        calls: [query],
+      },
+    },
+    {
+      name: 'fails if no module is loaded',
+      script: confirm,
+      after: {
+        code: 1,
+        stderr: `failed: the loaded NVIDIA module is not the installed one
+expected: 580.95.05
+seen: 
+next: reboot the host, and run again
+`,
+      },
     },
     {
       name: 'fails if another version is loaded',
-      script: `${failFunction}\n${confirmLoaded('580.95.05', { prefix: '' })}`,
+      script: confirm,
       given: (host) => host.file('/sys/module/nvidia/version', '570.86.10\n'),
       after: {
         code: 1,
@@ -204,7 +288,7 @@ next: reboot the host, and run again
         there(host)
           .file('/usr/bin/nvidia-uninstall')
           .file('/etc/systemd/system/nvidia-persistenced.service', 'ours')
-          .program('nvidia-uninstall', 'rm /usr/bin/nvidia-uninstall'),
+          .program('nvidia-uninstall', 'rm /usr/bin/nvidia-uninstall; exit 1'),
       after: {
         stdout: 'disabling\n',
         calls: ['nvidia-uninstall --silent --skip-module-unload', 'systemctl daemon-reload'],
@@ -218,13 +302,27 @@ next: reboot the host, and run again
       },
     },
     {
+      name: 'keeps a unit of the owner, and accepts an uninstaller that fails after its work',
+      script: uninstallScript('', false),
+      given: (host) =>
+        host
+          .file(`${own}/installed`, '580.95.05 compute\n')
+          .file('/usr/bin/nvidia-uninstall')
+          .file('/etc/systemd/system/nvidia-persistenced.service', 'of the owner')
+          .program('nvidia-uninstall', 'rm /usr/bin/nvidia-uninstall; exit 1'),
+      after: {
+        calls: ['nvidia-uninstall --silent --skip-module-unload', 'systemctl daemon-reload'],
+        files: { '/usr/bin/nvidia-uninstall': 'gone', [own]: 'gone', [`${own}/installed`]: 'gone' },
+      },
+    },
+    {
       name: 'fails if the uninstaller did not remove the driver',
       script: uninstallScript('', false),
       given: (host) =>
         host
           .file(`${own}/installed`, '580.95.05 compute\n')
           .file('/usr/bin/nvidia-uninstall')
-          .program('nvidia-uninstall', ''),
+          .program('nvidia-uninstall', 'exit 1'),
       after: {
         code: 1,
         stderr: `failed: nvidia-uninstall did not remove the driver of the .run file
