@@ -10,10 +10,11 @@ interface Equivalent {
 }
 
 /** Variables that hold numbers alone. */
-const numbers = 'waited|pause|have|s|o|value|c|t0|t1|inode|code|uid';
+const numbers = 'preference|waited|pause|have|s|o|value|c|t0|t1|inode|code|uid';
 /** Variables, and arguments of functions, that hold names, ids, digests and versions of ours, or of a package manager. */
 const names =
-  '[12]|[@]|seen|from|to|h|mine|joined|kernel|service|compiler|name|pid|unit|pattern|vendor|gpu|id|e|supersedes|version';
+  '[12]|[@]|seen|from|to|h|mine|joined|kernel|service|compiler|name|pid|unit|pattern|vendor|gpu|id|e|supersedes|version|' +
+  'kind|image|family';
 
 /** Dropped quotes around one of these. */
 function unquoted(variables: string): Pick<Equivalent, 'line' | 'kind' | 'after'> {
@@ -45,9 +46,15 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'a failed cd ends the script, because it runs with -e', line: /^cd .* \|\| exit$/, kind: 'rest' },
   {
     why: 'braces are plain characters to sh',
-    line: /\{\{\.Server\.Version\}\}|%\{NAME\}-%\{VERSION\}/,
+    line: /\{\{\.(?:Server\.Version|Repository)\}\}|%\{NAME\}-%\{VERSION\}/,
     kind: 'quotes',
     after: /--format \{\{|--qf %\{NAME\}-/,
+  },
+  { why: 'among the arguments of find, ! is a plain word', line: /^find .* '!' -path/, kind: 'quotes' },
+  {
+    why: 'an argument, whose command may fail',
+    line: '"$(systemctl is-active docker.service || :)"',
+    kind: 'rest',
   },
   { why: 'it is a number', ...unquoted(numbers) },
   {

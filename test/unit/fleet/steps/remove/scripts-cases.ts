@@ -110,7 +110,7 @@ next: wait until the job ends, or run systemctl start ${unit} on the host so tha
           'ip',
           ip(
             String.raw`0:\tfrom all lookup local\n50:\tfrom all iif azp-fleet0 [detached] ipproto udp dport 53 goto 52\n51:\tfrom all to 169.254.0.0/16 uidrange 58000-58000 prohibit\n51:\tfrom all to 10.0.0.1 iif eth0 prohibit\n51:\tfrom all to 10.0.0.1 uidrange 1000-1000 prohibit\n52:\tfrom all nop\n`,
-            '',
+            String.raw`50:\tfrom all iif azp-fleet0\n51:\tfrom all uidrange 58000-58000\n`,
           ),
         ),
       after: {
@@ -130,6 +130,8 @@ next: wait until the job ends, or run systemctl start ${unit} on the host so tha
           'ip -4 rule del pref 51 to 169.254.0.0/16 uidrange 58000-58000 prohibit',
           'ip -4 rule del pref 52 nop',
           'ip -6 rule show',
+          'ip -6 rule del pref 50 iif azp-fleet0',
+          'ip -6 rule del pref 51 uidrange 58000-58000',
           'ip -6 rule del pref 52 nop',
         ],
       },
@@ -161,11 +163,12 @@ left: other containers use azp-fleet's network
       },
     },
     {
-      name: 'fails first if a job runs in an agent unit on the host, too',
+      name: 'fails first if jobs run in a container and in an agent unit on the host',
       script: stopScript,
       given: (host) =>
         host
           .file(HostPaths.unit, 'unit')
+          .program('docker', docker('Agent.Worker'))
           .program('systemctl', systemctl('/system.slice/agent-0'))
           .file('/sys/fs/cgroup/system.slice/agent-0/cgroup.procs', '41\n42\n43\n')
           .file('/proc/41/comm', 'Agent.Listener\n')
@@ -174,7 +177,7 @@ left: other containers use azp-fleet's network
         code: 1,
         stderr: `failed: a job still runs on this host
 expected: agents without jobs
-seen:  azp-fleet-agent-0.service
+seen:  c1 azp-fleet-agent-0.service
 next: wait until the job ends, or run systemctl start ${unit} on the host so that its manager waits; then run again
 `,
         calls: [
@@ -306,14 +309,23 @@ next: start it (systemctl start docker), and run again
       given: (host: ScratchHost) =>
         host
           .file(recordFile, 'part docker\n')
+          .file(`${recordFile}.new`, 'half')
           .file(`${HostPaths.runfile}/installed`, '580.95.05 compute\n')
           .file(`${HostPaths.state}/busy`, 'x')
           .program('rm', '', { silent: true }),
       after: {
         code: 1,
-        ...(what.includes('packages') ? { calls: [`sync ${recordFile}.new`] } : {}),
+        ...(what.includes('packages')
+          ? { calls: [`sync ${recordFile}.new`], files: { [`${recordFile}.new`]: 'gone' } }
+          : {}),
       },
     })),
+    {
+      name: 'fails if a file stays in the place of the folder',
+      script: traceScript([], false),
+      given: (host) => host.file(HostPaths.state, 'x').program('rm', '', { silent: true }),
+      after: { code: 1 },
+    },
     {
       name: 'keeps the records of packages and of a .run file',
       script: traceScript(['part docker', 'brought docker-ce'], true),
@@ -335,8 +347,12 @@ next: start it (systemctl start docker), and run again
         host
           .file(recordFile, 'part docker\ntheirs docker-ce\n')
           .file(`${HostPaths.runfile}/installed`, '580.95.05 compute\n')
-          .file(`${HostPaths.state}/lock.last`, 'me'),
-      after: { files: { [`${HostPaths.state}/lock.last`]: 'gone', [recordFile]: 'gone' } },
+          .file(`${HostPaths.state}/lock.last`, 'me')
+          .program('rm', 'exec /bin/rm "$@"'),
+      after: {
+        calls: [`rm -f ${recordFile}`, `rm -rf --one-file-system ${HostPaths.state}/lock.last`],
+        files: { [`${HostPaths.state}/lock.last`]: 'gone', [recordFile]: 'gone' },
+      },
     },
     {
       name: 'shortens the record to packages that stay',
@@ -347,20 +363,20 @@ next: start it (systemctl start docker), and run again
           .file(recordFile, 'part docker\nbrought docker-ce\npart driver\nbrought libcuda1\n', {
             mode: 0o600,
           })
-          .file(`${HostPaths.state}/lock.last`, 'me')
           .file(`${HostPaths.changes}/this/script`, 'x')
-          .file(HostPaths.status, '{}'),
+          .file(`${HostPaths.run}/lock.owner`, 'me')
+          .file(HostPaths.status, '{}')
+          .program('rm', 'exec /bin/rm "$@"'),
       after: {
         files: {
           [recordFile]: '644 part docker\nbrought docker-ce\n',
           [`${recordFile}.new`]: 'gone',
-          [`${HostPaths.state}/lock.last`]: 'gone',
           [HostPaths.changes]: 'gone',
           [`${HostPaths.changes}/this`]: 'gone',
           [`${HostPaths.changes}/this/script`]: 'gone',
           [HostPaths.status]: 'gone',
         },
-        calls: [`sync ${recordFile}.new`],
+        calls: [`sync ${recordFile}.new`, `rm -rf --one-file-system ${HostPaths.changes}`],
       },
     },
     {
