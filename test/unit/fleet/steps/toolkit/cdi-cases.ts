@@ -41,6 +41,12 @@ export const cdiSuite: ScriptSuite = {
       after: { files: { '/etc/cdi': 'gone', '/etc/cdi/nvidia.yaml': 'gone' } },
     },
     {
+      name: 'keeps the folder with a specification of others',
+      script: cdiUndoScript({ made: ['/etc/cdi/nvidia.yaml'], aside: [] }),
+      given: (host) => host.file('/etc/cdi/nvidia.yaml', cdiMark).file('/etc/cdi/fpga.yaml'),
+      after: { files: { '/etc/cdi/nvidia.yaml': 'gone' } },
+    },
+    {
       name: 'restores files that were set aside, but never over another file',
       script: cdiUndoScript({ made: [], aside: ['/etc/cdi/nvidia.yaml', '/etc/cdi/site.json'] }),
       given: (host) =>
@@ -53,6 +59,18 @@ export const cdiSuite: ScriptSuite = {
           '/etc/cdi/nvidia.yaml.before-azp-fleet': 'gone',
           '/etc/cdi/nvidia.yaml': '644 by hand',
         },
+      },
+    },
+    {
+      name: 'restores the second file, and not the first',
+      script: cdiUndoScript({ made: [], aside: ['/etc/cdi/nvidia.yaml', '/etc/cdi/site.json'] }),
+      given: (host) =>
+        host
+          .file('/etc/cdi/nvidia.yaml.before-azp-fleet', 'old')
+          .file('/etc/cdi/nvidia.yaml', 'new')
+          .file('/etc/cdi/site.json.before-azp-fleet', 'by hand'),
+      after: {
+        files: { '/etc/cdi/site.json.before-azp-fleet': 'gone', '/etc/cdi/site.json': '644 by hand' },
       },
     },
     {
@@ -75,7 +93,7 @@ export const cdiSuite: ScriptSuite = {
     },
     {
       name: 'sets a manual file aside after the service has written its own',
-      script: cdiScript(['/etc/cdi/nvidia.yaml', '/etc/cdi/gone.json']),
+      script: cdiScript(['/etc/cdi/nvidia.yaml', '/etc/cdi/site.json']),
       given: (host) => {
         refreshes(host, '/var/run/cdi/nvidia.yaml');
         host
@@ -88,6 +106,22 @@ export const cdiSuite: ScriptSuite = {
           '/var/run/cdi/nvidia.yaml': `644 ${spec}`,
           '/etc/cdi/nvidia.yaml': 'gone',
           '/etc/cdi/nvidia.yaml.before-azp-fleet': '644 by hand: nvidia.com/gpu',
+        },
+      },
+    },
+    {
+      name: 'sets another manual file aside after the service has written JSON',
+      script: cdiScript(['/etc/cdi/nvidia.yaml', '/etc/cdi/site.json']),
+      given: (host) => {
+        refreshes(host, '/var/run/cdi/nvidia.json');
+        host.file('/etc/cdi/site.json', 'by hand');
+      },
+      after: {
+        calls: withService,
+        files: {
+          '/var/run/cdi/nvidia.json': `644 ${spec}`,
+          '/etc/cdi/site.json': 'gone',
+          '/etc/cdi/site.json.before-azp-fleet': '644 by hand',
         },
       },
     },
@@ -148,7 +182,7 @@ next: run nvidia-ctk cdi generate on the host and check its output
       name: 'reports a missing library in every run',
       script: cdiScript([], ['video', 'graphics']),
       given: (host) => {
-        refreshes(host, '/var/run/cdi/nvidia.yaml', withVideo);
+        refreshes(host, '/var/run/cdi/nvidia.yaml', `${withVideo}libEGL_nvidia-so`);
         // Containers use neither of these files.
         host.file('/etc/cdi/nvidia.yaml', withGraphics).file('/var/run/cdi/other.json', 'libEGL_nvidia.so.0');
       },
@@ -160,12 +194,13 @@ seen: none
 next: install the driver's libraries for graphics at its version, from the driver's repository (a .run file has them unless run with --no-opengl-files), or remove graphics from driverCapabilities, and run again
 `,
         calls: withService,
-        files: { '/var/run/cdi/nvidia.yaml': `644 ${withVideo}` },
+        files: { '/var/run/cdi/nvidia.yaml': `644 ${withVideo}libEGL_nvidia-so` },
       },
     },
     {
       name: 'reports it for an older toolkit, too, in /etc',
       script: cdiScript([], ['video']),
+      given: (host) => host.program('nvidia-ctk', `echo libnvidia-encode-so '${spec}' >"\${3#--output=}"`),
       after: {
         code: 1,
         stderr: `failed: agents may use video, and the host has no video library that the CDI specification could contain
@@ -174,7 +209,10 @@ seen: none
 next: install the driver's libraries for video at its version, from the driver's repository (a .run file has them unless run with --no-opengl-files), or remove video from driverCapabilities, and run again
 `,
         calls: withoutService,
-        files: { '/etc/cdi': '755 /', '/etc/cdi/nvidia.yaml': `644 ${spec}${cdiMark}\n` },
+        files: {
+          '/etc/cdi': '755 /',
+          '/etc/cdi/nvidia.yaml': `644 libnvidia-encode-so ${spec}\n${cdiMark}\n`,
+        },
       },
     },
     {
