@@ -14,7 +14,7 @@ const numbers = 'preference|waited|pause|have|s|o|value|c|t0|t1|inode|code|uid';
 /** Variables, and arguments of functions, that hold names, ids, digests and versions of ours, or of a package manager. */
 const names =
   '[12]|[@]|seen|from|to|h|mine|joined|kernel|service|compiler|name|pid|unit|pattern|vendor|gpu|id|e|supersedes|version|' +
-  'kind|image|family';
+  'kind|image|family|module';
 
 /** Dropped quotes around one of these. */
 function unquoted(variables: string): Pick<Equivalent, 'line' | 'kind' | 'after'> {

@@ -26,9 +26,9 @@ const refused = (what: string, seen: string, next: string) => ({
   stderr: `failed: ${what}\nexpected: a loaded module\nseen: ${seen}\nnext: ${next}\n`,
   calls: [...checkCalls, ...load],
 });
-const forNext = `${failFunction}\n${buildModule('6.8.0-50-generic')}`;
-const modulesOfNext = '/lib/modules/6.8.0-50-generic/modules.dep';
-const build = 'dkms autoinstall -k 6.8.0-50-generic';
+const forNext = `${failFunction}\n${buildModule('6.8.0,next')}`;
+const modulesOfNext = '/lib/modules/6.8.0,next/modules.dep';
+const build = 'dkms autoinstall -k 6.8.0,next';
 
 const rejected = (seen: string) =>
   refused(
@@ -181,7 +181,7 @@ next: check the newest /var/lib/dkms/nvidia*/*/build/make.log
       after: {
         code: 1,
         stdout: 'dkms builds\n',
-        stderr: `failed: building the NVIDIA module failed for Linux 6.8.0-50-generic, which boots next
+        stderr: `failed: building the NVIDIA module failed for Linux 6.8.0,next, which boots next
 expected: a module
 seen: none
 next: check the newest /var/lib/dkms/nvidia*/*/build/make.log; set a newer driver, or remove that kernel
@@ -195,7 +195,7 @@ next: check the newest /var/lib/dkms/nvidia*/*/build/make.log; set a newer drive
       given: (host) => host.without('dkms'),
       after: {
         code: 1,
-        stderr: `failed: building the NVIDIA module failed for Linux 6.8.0-50-generic, which boots next
+        stderr: `failed: building the NVIDIA module failed for Linux 6.8.0,next, which boots next
 expected: a module
 seen: none
 next: check the newest /var/lib/dkms/nvidia*/*/build/make.log; set a newer driver, or remove that kernel

@@ -19,13 +19,17 @@ export const enable = [
 ];
 export const restart = units.flatMap((unit) => [`systemctl is-enabled ${unit}`, `systemctl restart ${unit}`]);
 const dropIn = '/etc/systemd/system/nvidia-persistenced.service.d/azp-fleet.conf';
-/** The unit in the package nvidia-compute-utils-580, with a drop-in if one exists. */
+/** The unit in the package nvidia-compute-utils-580, with drop-ins of its owner and of ours if they exist. */
 function ubuntuUnit(host: ScratchHost): ScratchHost {
-  return host
-    .folder('/etc/systemd/system')
-    .file(
-      '/run/unit',
-      `[Unit]
+  return (
+    host
+      .folder('/etc/systemd/system')
+      // An unquoted section would be the name of such a file.
+      .file('/root/e')
+      .file('/root/n')
+      .file(
+        '/run/unit',
+        `[Unit]
 Description=NVIDIA Persistence Daemon
 StopWhenUnneeded=true
 [Service]
@@ -33,15 +37,16 @@ Type=forking
 ExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced --no-persistence-mode --verbose
 ExecStopPost=/bin/rm -rf /var/run/nvidia-persistenced
 `,
-    )
-    .program(
-      'systemctl',
-      `case $* in
-  'cat nvidia-persistenced.service') cat /run/unit ${dropIn} 2>/dev/null || : ;;
+      )
+      .program(
+        'systemctl',
+        `case $* in
+  'cat nvidia-persistenced.service') cat /run/unit /run/owner.conf ${dropIn} 2>/dev/null || : ;;
   'is-enabled nvidia-persistenced.service') echo static ;;
   cat* | is-enabled*) exit 1 ;;
 esac`,
-    );
+      )
+  );
 }
 const persistent = `# Written by azp-fleet: GPUs stay initialised between containers.
 [Unit]
@@ -55,7 +60,7 @@ ExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced --verbose
 WantedBy=multi-user.target
 `;
 /** systemd with these units, which are disabled: `is-enabled` exits with 1. */
-export const disabled = `case $1 in cat) echo "[Unit]" ;; is-enabled) echo disabled; exit 1 ;;`;
+export const disabled = `case $1 in cat) echo "[Unit]" ;; is-enabled) echo disabled; echo "a warning" >&2; exit 1 ;;`;
 export const load = ['uname -r', probe];
 
 /** The driver's daemons after an installation or a load. */
@@ -145,15 +150,28 @@ esac`,
     after: { calls: [unit, ...enable.slice(1, 3), present[1]] as string[] },
   },
   {
-    name: 'replaces a drop-in if the options of the package changed',
-    script: enabling,
+    name: 'replaces a drop-in if the options of the package or of its owner changed',
+    script,
     given: (host) =>
       ubuntuUnit(host)
+        .file('/run/owner.conf', `[Service]\nExecStart=\nExecStart=/owned --no-persistence-mode --debug\n`)
         .file(`${dropIn}.new`, 'cut off, and longer than the new text'.repeat(20))
-        .file(dropIn, persistent.replace('--verbose', '')),
+        .file(dropIn, persistent),
     after: {
-      calls: [unit, 'systemctl daemon-reload', ...enable.slice(1, 3), present[1]] as string[],
-      files: { [dropIn]: `644 ${persistent}`, [`${dropIn}.new`]: 'gone' },
+      calls: [
+        unit,
+        'systemctl daemon-reload',
+        ...enable.slice(1, 3),
+        present[1],
+        ...load,
+        ...restart.slice(0, 2),
+        present[1],
+      ] as string[],
+      files: {
+        ...loaded,
+        [dropIn]: `644 ${persistent.replace(/(?<=ExecStart=).+/, '/owned --debug')}`,
+        [`${dropIn}.new`]: 'gone',
+      },
     },
   },
   {
