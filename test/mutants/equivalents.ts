@@ -10,7 +10,7 @@ interface Equivalent {
 }
 
 /** Variables that hold numbers alone. */
-const numbers = 'preference|waited|pause|have|s|o|value|c|t0|t1|inode|code|uid';
+const numbers = 'preference|waited|pause|have|s|o|value|c|t0|t1|inode|code|uid|now|up|users';
 /** Variables, and arguments of functions, that hold names, ids, digests and versions of ours, or of a package manager. */
 const names =
   '[12]|[@]|seen|from|to|h|mine|joined|kernel|service|compiler|name|pid|unit|pattern|vendor|gpu|id|e|supersedes|version|' +
@@ -34,7 +34,7 @@ export const equivalents: readonly Equivalent[] = [
   },
   {
     why: 'the exit code is not read there',
-    line: /reset-failed docker|journalctl -u docker|installed \/\/p|sha256sum|read -r pid|List-Cleanup=0 <|answer=\$\(apt_get|read -r (?:title|owner|code)|grep -xF -f held/,
+    line: /reset-failed docker|journalctl -u docker|installed \/\/p|sha256sum|read -r pid|versionlock\.list 2>|mountinfo 2>|List-Cleanup=0 <|answer=\$\(apt_get|read -r (?:title|owner|code|version extent)|grep -xF -f held/,
     kind: 'rest',
   },
   {
@@ -62,6 +62,31 @@ export const equivalents: readonly Equivalent[] = [
     line: /"\$\$"|"\$\?"|"\$\(id -u\)"|"\$\{5:-\}"|SUDO_UID|\$\{last:-\}|\$\{file##/,
     kind: 'quotes',
   },
+  {
+    why: 'a process id',
+    line: /"\/proc\/\$(?:pid|1)\b/,
+    kind: 'quotes',
+    after: /(?<!")\/proc\/\$(?:pid|1)\b/,
+  },
+  { why: 'a time: one line of digits', line: /-v kernel="\$\(/, kind: 'quotes' },
+  {
+    why: 'digits and dots',
+    line: /"\/(?:var\/lib\/dkms|usr\/src)\/nvidia[/-]\$version\//,
+    kind: 'quotes',
+    after: /\[ -e \/(?:var\/lib\/dkms|usr\/src)\//,
+  },
+  { why: 'nothing, or one word', line: '[ -z "${shared:-}" ]', kind: 'quotes' },
+  {
+    why: 'a device number, and a mount point that was read as one word',
+    line: 'case $(lock_device "$mount") in',
+    kind: 'quotes',
+  },
+  {
+    why: 'nothing in it splits: the pattern before lets no blank through',
+    line: '*) printf \'elsewhere %s\\n\' "$group" ;;',
+    kind: 'quotes',
+  },
+  { why: 'it puts its words together, as echo does', line: "say 'socket ", kind: 'quotes' },
   { why: 'nothing in it splits: our own names, ids, digests and versions', ...unquoted(names) },
   {
     why: 'nothing in it splits: words of apt, one at a time',
@@ -85,7 +110,21 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'the path is written over at once', line: /^Signed-By: /, kind: 'path' },
   { why: 'mkdir -p accepts an existing folder', line: /^\[ -d /, kind: 'path' },
   { why: 'what is unpacked has been removed above', line: 'gzip -dc', kind: 'redirection' },
-  { why: 'always a folder, or a link to one', line: '/build"', kind: 'test' },
+  {
+    why: 'always a folder, or a link to one',
+    line: /\/build"|\$version\/source"|runfile\/fetched \]/,
+    kind: 'test',
+    after: /\[ -d /,
+  },
+  { why: 'what is no folder has nothing in it', line: '[ -d "$folder" ] || continue', kind: 'rest' },
+  { why: 'a bracket without an end is a plain character', line: "'['*) break ;;", kind: 'quotes' },
+  {
+    why: 'an equal one changes nothing',
+    line: '[ "$size" -gt "$largest" ]',
+    kind: 'operator',
+    after: ' -ge ',
+  },
+  { why: 'they come in pairs', line: 's/^DeviceFileMinor: */mig /p', kind: 'number' },
   { why: 'all lists are read then', line: 'then update "$contrib"', kind: 'quotes' },
   { why: 'three words, so the last blank is the second', line: '${release%% *}', kind: 'operator' },
   { why: 'a name has one colon at most', line: '${name%%:*}', kind: 'operator' },
@@ -95,7 +134,7 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'how long a hanging perl may take', line: /^\s*alarm 6/ },
   {
     why: 'numbers that no caller reads: an order, a protocol, an exit code',
-    line: /^\s*1\d{3} \w+ \d+ '|socket\(S, 1, 1, 0/,
+    line: /^\s*1\d{3} \w+ \d+ '|socket\(S, 1, 1, 0|exit \(found \? 0 : 1\)/,
     kind: 'number',
   },
   { why: 'four words for each frame', line: /^frames='while \[ "\$#" -gt 0/, kind: 'number' },
@@ -105,6 +144,7 @@ export const equivalents: readonly Equivalent[] = [
     kind: 'quotes',
     after: /(?<!")\$3/,
   },
+  { why: 'any true value does', line: '{ newer = 1 }', kind: 'number', after: '{ newer = 2 }' },
   { why: 'any true value does', line: /older\[\$field\] = 1|found = 1|described = 1/, kind: 'number' },
   { why: 'without a file it reads nothing', line: 'if [ "$#" -gt 0 ]; then', kind: 'operator' },
   { why: 'cat reads any number of lines', line: 'more=there', kind: 'operator' },

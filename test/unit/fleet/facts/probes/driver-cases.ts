@@ -36,7 +36,10 @@ export const driverCases: readonly ScriptCase[] = [
     given: (host) => {
       card(host, 0, 'ast', { 'VGA-1': 'connected' });
       card(host, 1, 'nouveau', { 'DP-1': 'disconnected', 'HDMI-A-1': 'connected' });
-      host.folder('/practice/sys/module/nouveau', '/practice/sys/class/drm/card9-DP-9');
+      card(host, 3, 'nova-drm', { 'DP-3': 'connected' });
+      host
+        .folder('/practice/sys/module/nouveau', '/practice/sys/class/drm/card9-DP-9')
+        .file('/practice/sys/class/drm/card2-DP-2/status', 'connected\n');
       const session = (id: string, text: string) => host.file(`/run/systemd/sessions/${id}`, text);
       session('1', 'USER=ann\nSEAT=seat0\nTYPE=wayland\nCLASS=user\nTTY=tty2\nSTATE=active\n');
       session('2', 'USER=gdm\nSEAT=seat0\nTYPE=x11\nCLASS=greeter\nSTATE=online\n');
@@ -45,7 +48,8 @@ export const driverCases: readonly ScriptCase[] = [
       session('5', 'USER=dan\nSEAT=seat0\nTYPE=x11\nCLASS=user\nSTATE=closing\n');
     },
     after: {
-      stdout: 'nouveau\nsecure-boot 0\nscreen HDMI-A-1\nseat seat0 user ann\nseat seat0 greeter gdm\n',
+      stdout:
+        'nouveau\nsecure-boot 0\nscreen HDMI-A-1\nscreen DP-3\nseat seat0 user ann\nseat seat0 greeter gdm\n',
     },
   }),
   probe('driver', {
@@ -56,6 +60,11 @@ export const driverCases: readonly ScriptCase[] = [
         .file('/etc/systemd/system/nvidia-gridd.service')
         .file('/etc/systemd/system/nvidia-vgpu-mgr.service'),
     after: { stdout: 'secure-boot 0\nvgpu nvidia-gridd.service\nvgpu nvidia-vgpu-mgr.service\n' },
+  }),
+  probe('driver', {
+    name: "services of NVIDIA's vGPU software from a package",
+    given: (host) => host.file('/lib/systemd/system/nvidia-vgpu-mgr.service'),
+    after: { stdout: 'secure-boot 0\nvgpu nvidia-vgpu-mgr.service\n' },
   }),
   probe('driver', {
     name: 'a desktop on another card',
@@ -76,9 +85,12 @@ export const driverCases: readonly ScriptCase[] = [
       pci(host, '0000:81:00.0', { vendor: '0x10de', class: '0x030200', device: '0x2335' }, 'nvidia');
       pci(host, '0000:83:00.0', { vendor: '0x10de', class: '0x030200', device: '0x2335' });
       pci(host, '0005:00:00.0', { vendor: '0x10de', class: '0x068000', device: '0x22a3' });
-      host.folder('/practice/sys/bus/pci/devices/0009:00:00.0');
+      host
+        .folder('/practice/sys/bus/pci/devices/0009:00:00.0')
+        .program('readlink', 'exec /bin/readlink "$@"');
     },
     after: {
+      calls: ['readlink /practice/sys/bus/pci/devices/0000:01:00.0/driver'],
       stdout:
         'gpu 0000:01:00.0 2684 vfio-pci\ngpu 0000:81:00.0 2335 nvidia\ngpu 0000:83:00.0 2335 \nnvswitch\n',
     },
@@ -99,6 +111,11 @@ export const driverCases: readonly ScriptCase[] = [
         .folder('/practice/sys/module/ib_umad');
     },
     after: { stdout: 'gpu 0000:1b:00.0 2901 \ngpu 0000:3d:00.0 3182 \nnvlink5\numad\n' },
+  }),
+  probe('gpus', {
+    name: 'an NVLink 5 board whose devices have no product data',
+    given: (host) => pci(host, '0000:1b:00.0', { vendor: '0x10de', class: '0x030200', device: '0x2901' }),
+    after: { stdout: 'gpu 0000:1b:00.0 2901 \n' },
   }),
   probe('gpus', {
     name: 'an NVLink 5 board, in the process that all probes share',
@@ -211,10 +228,10 @@ ActiveState=active
     [
       [
         'that only its own modules hold',
-        { nvidia: ['2', 'nvidia_uvm', 'nvidia_modeset'], nvidia_uvm: ['0'] },
+        { nvidia: ['2', 'nvidia_uvm', 'nvidia_modeset'], nvidia_modeset: ['2', 'nvidia_drm', 'nvidia'] },
         '',
       ],
-      ['that a program uses', { nvidia: ['3', 'nvidia_uvm'], nvidia_uvm: ['2'] }, 'in-use\nin-use\n'],
+      ['that a program uses', { nvidia: ['2', 'nvidia_uvm'], nvidia_uvm: ['2'] }, 'in-use\nin-use\n'],
       ['that another module uses', { nvidia: ['1', 'gdrdrv'] }, 'in-use\n'],
     ] as const
   ).map(([name, modules, said]) =>
@@ -263,6 +280,17 @@ ActiveState=active
         .file('/var/lib/nvidia/log', '1.0-5809505 (580.95.05)\n')
         .file('/usr/src/nvidia-580.95.05/dkms.conf'),
     after: { stdout: 'runfile\nrunfile-version 580.95.05\ndkms sources\nsecure-boot 0\n' },
+  }),
+  probe('driver', {
+    name: 'an installed .run driver whose version is unknown',
+    given: (host) =>
+      host
+        .program('nvidia-smi', '')
+        .file('/usr/bin/nvidia-uninstall')
+        .file('/var/lib/nvidia/log', 'NVIDIA Accelerated Graphics Driver\n1.0-5809505 (580.95.05)\n')
+        .folder('/var/lib/dkms/nvidia/source')
+        .file('/usr/src/nvidia-/dkms.conf'),
+    after: { stdout: 'runfile\nsecure-boot 0\n' },
   }),
   probe('driver', {
     name: 'our interrupted installation of a .run file',

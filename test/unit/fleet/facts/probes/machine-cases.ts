@@ -133,12 +133,34 @@ export const machineCases: readonly ScriptCase[] = [
       calls: ['uname -r -m', 'date +%s', 'nproc'],
     },
   }),
+  ...(
+    [
+      ['uname', 'echo 6.1.0-lab', 1, '', calls.slice(0, 1)],
+      ['date', 'exit 3', 3, firstLines.replace(/time [^]*/, ''), calls.slice(0, 2)],
+      ['nproc', 'exit 4', 4, `${firstLines}user lab,1\nuid 1000\nmemory 65536000\n`, calls],
+    ] as const
+  ).map(([program, body, code, stdout, called]) =>
+    probe('machine', {
+      name: `a ${program} that does not say what it should`,
+      given: (host) => {
+        machine(host);
+        host.program(program, body);
+      },
+      run: { env: { SUDO_USER: 'lab,1', SUDO_UID: '1000' } },
+      after: { code, stdout, calls: called },
+    }),
+  ),
   probe('daemon-json', {
     name: 'unchanged',
     given: (host) => host.file('/etc/docker/daemon.json', '{}'),
     after: { stdout: 'present\n{}' },
   }),
   probe('daemon-json', { name: 'none', after: {} }),
+  probe('daemon-json', {
+    name: 'up to the size limit',
+    given: (host) => host.file('/etc/docker/daemon.json', 'x'.repeat(2_097_153)),
+    after: { stdout: `present\n${'x'.repeat(2_097_152)}` },
+  }),
   probe('daemon-json', {
     name: 'a folder in its place',
     given: (host) => host.folder('/etc/docker/daemon.json'),
@@ -157,6 +179,18 @@ export const machineCases: readonly ScriptCase[] = [
         ...ours.map((file) => `${file}:a: b\n${file}:\n${file}:c\n`),
       ].join(''),
     },
+  }),
+  probe('files', {
+    name: 'a file that is removed before its text is read',
+    given: (host) =>
+      host.file(siteCaFile, 'a').program('sha256sum', '/bin/sha256sum "$@"; rm "$1"', { silent: true }),
+    after: { stdout: `${sha256('a')}  ${siteCaFile}\n`, files: { [siteCaFile]: 'gone' } },
+  }),
+  probe('files', {
+    name: 'text up to the size limit',
+    given: (host) =>
+      host.file(siteCaFile, 'a').program('grep', "printf '%196609s' | tr ' ' x", { silent: true }),
+    after: { stdout: `${sha256('a')}  ${siteCaFile}\n${'x'.repeat(196_608)}` },
   }),
   probe('files', { name: 'none', after: {} }),
   probe('site-ca', {
@@ -195,7 +229,13 @@ export const machineCases: readonly ScriptCase[] = [
   }),
   ...(
     [
-      ['written, but not trusted, on a dnf host', [dnf.trust.file, authority], [dnfAuthorities, '# other\n']],
+      [
+        'written, but not trusted, on a dnf host',
+        [dnf.trust.file, authority],
+        [dnfAuthorities, '# other\n'],
+        // An unquoted pattern would match this file.
+        ['/root/^[A-Za-z0-9+/]{20,}=x$', ''],
+      ],
       ['none on a dnf host', [dnfAuthorities, authority]],
       ['on a dnf host without trusted certificates', [dnf.trust.file, authority]],
     ] as const
@@ -210,7 +250,7 @@ export const machineCases: readonly ScriptCase[] = [
     name: 'of existing folders',
     given: (host) =>
       host
-        .folder('/boot', '/var/lib/docker')
+        .folder('/boot', '/var/cache', '/var/lib/docker')
         .file('/boot/initrd.img-6.1.0', 'x'.repeat(20))
         .file('/boot/initrd.img-6.8.0', 'x'.repeat(300))
         .file('/boot/initramfs-6.1.0.img', 'x'.repeat(30))
@@ -218,8 +258,8 @@ export const machineCases: readonly ScriptCase[] = [
         .program('df', 'echo "$*"'),
     after: {
       stdout:
-        'initramfs 300\npath /\npath /boot\npath /opt\npath /usr\npath /var\npath /var/lib\npath /var/lib/docker\n-Pk / /boot /opt /usr /var /var/lib /var/lib/docker\n',
-      calls: ['df -Pk / /boot /opt /usr /var /var/lib /var/lib/docker'],
+        'initramfs 300\npath /\npath /boot\npath /opt\npath /usr\npath /var\npath /var/cache\npath /var/lib\npath /var/lib/docker\n-Pk / /boot /opt /usr /var /var/cache /var/lib /var/lib/docker\n',
+      calls: ['df -Pk / /boot /opt /usr /var /var/cache /var/lib /var/lib/docker'],
     },
   }),
   probe('disk', {
@@ -227,26 +267,26 @@ export const machineCases: readonly ScriptCase[] = [
     given: (host) =>
       host
         .program('stat', 'exit 1')
-        .folder('/boot', '/srv/big,disk', '/var/lib/docker')
+        .folder('/boot', '/srv/big,disk/docker', '/var/lib/docker')
         .file(
           '/etc/docker/daemon.json',
-          `{ "log-driver": "local",\n "data-root": "${host.at('/srv/big,disk/docker')}" }`,
+          `{ "log-driver": "local",\n "data-root": "/old", "data-root": "${host.at('/srv/big,disk/docker')}", "x-data-root": "/x" }`,
         )
         .program('df', 'echo "$*"'),
     after: {
       stdout:
-        'initramfs 0\npath /\npath /boot\npath /opt\npath /usr\npath /var\npath /var/lib\npath /var/lib/docker\npath /srv/big,disk\n-Pk / /boot /opt /usr /var /var/lib /var/lib/docker /srv/big,disk\n',
+        'initramfs 0\npath /\npath /boot\npath /opt\npath /usr\npath /var\npath /var/lib\npath /var/lib/docker\npath /srv/big,disk/docker\n-Pk / /boot /opt /usr /var /var/lib /var/lib/docker /srv/big,disk/docker\n',
       calls: [
         "stat -L -c %s '/boot/initrd.img-*' '/boot/initramfs-*.img'",
-        'df -Pk / /boot /opt /usr /var /var/lib /var/lib/docker /srv/big,disk',
+        'df -Pk / /boot /opt /usr /var /var/lib /var/lib/docker /srv/big,disk/docker',
       ],
     },
   }),
   ...[
-    ['in double quotes', 'version = 3\n root = "PATH/data"\n[plugins]\nroot = "/elsewhere"\n'],
+    ['in double quotes', 'version = 3\n root = "PATH/a=data" # not "x"\n[plugins]\nroot = "/elsewhere"\n'],
     [
       'in single quotes, without an end of line',
-      "imports = ['/etc/containerd/conf.d/*.toml']\nroot='PATH/data'",
+      "imports = ['/etc/containerd/conf.d/*.toml']\nroot='PATH/a=data'",
     ],
   ].map(([name = '', text = '']) =>
     probe('disk', {
@@ -254,12 +294,12 @@ export const machineCases: readonly ScriptCase[] = [
       given: (host) =>
         host
           .program('stat', 'exit 1', { silent: true })
-          .folder('/boot', '/srv/big,disk/data', '/var/lib/docker')
+          .folder('/boot', '/srv/big,disk/a=data', '/var/lib/docker')
           .file('/etc/containerd/config.toml', text.replace('PATH', host.at('/srv/big,disk')))
           .program('df', '', { silent: true }),
       after: {
         stdout:
-          'containerd /srv/big,disk/data\ninitramfs 0\npath /\npath /boot\npath /opt\npath /usr\npath /var\npath /var/lib\npath /var/lib/docker\npath /srv/big,disk/data\n',
+          'containerd /srv/big,disk/a=data\ninitramfs 0\npath /\npath /boot\npath /opt\npath /usr\npath /var\npath /var/lib\npath /var/lib/docker\npath /srv/big,disk/a=data\n',
       },
     }),
   ),
@@ -301,6 +341,35 @@ path /var/lib
 path /var/lib/docker
 `,
       calls: ['df -Pk / /boot /opt /usr /var /var/lib /var/lib/docker'],
+    },
+  }),
+  probe('disk', {
+    name: 'and more files of a bundle than are listed, one of which goes away',
+    given: (host) =>
+      host
+        .file(`${HostPaths.archives}/ab.tar.gz`)
+        .program('stat', 'case $1 in -c) seq 8001; echo "cannot statx" >&2 ;; esac', { silent: true })
+        .folder('/boot', '/var/lib/docker')
+        .program('df', '', { silent: true }),
+    after: {
+      stdout: `${Array.from({ length: 8000 }, (_, at) => `${at + 1}\n`).join('')}initramfs 0
+path /
+path /boot
+path /opt
+path /usr
+path /var
+path /var/lib
+path /var/lib/docker
+`,
+    },
+  }),
+  probe('disk', {
+    name: 'that df cannot read',
+    given: (host) => host.folder('/boot').program('df', 'echo "df: no" >&2; exit 1', { silent: true }),
+    after: {
+      code: 1,
+      stdout: 'initramfs 0\npath /\npath /boot\npath /opt\npath /usr\npath /var\npath /var/lib\n',
+      stderr: 'df: no\n',
     },
   }),
 ];

@@ -104,10 +104,10 @@ left /var/lib/azp-fleet/folders/f4.tar.0123.part
       host
         .file('/etc/machine-id', 'x\n')
         .file('/etc/azp-fleet/token', ' one\\\n\n')
-        .file('/etc/azp-fleet/registries', ' {\n  "a": "b"\n}')
+        .file('/etc/azp-fleet/registries', ' {\n  "a": "b" }')
         .file('/etc/azp-fleet/webhook', 'one\n\ntwo'),
     after: {
-      stdout: `credential ${sha256('x: one\\')}  -\nregistries ${sha256('x: {\n  "a": "b"\n}')}  -\nwebhook ${sha256('x:one\n\ntwo')}  -\n`,
+      stdout: `credential ${sha256('x: one\\')}  -\nregistries ${sha256('x: {\n  "a": "b" }')}  -\nwebhook ${sha256('x:one\n\ntwo')}  -\n`,
     },
   }),
   probe('manager', {
@@ -122,6 +122,20 @@ left /var/lib/azp-fleet/folders/f4.tar.0123.part
     name: 'unchanged',
     given: (host) => host.file('/run/azp-fleet/status.json', '{}'),
     after: { stdout: 'present\n{}' },
+  }),
+  probe('manager-status', {
+    name: 'up to the size limit',
+    given: (host) => host.file('/run/azp-fleet/status.json', 'x'.repeat(2_097_153)),
+    after: { stdout: `present\n${'x'.repeat(2_097_152)}` },
+  }),
+  probe('manager-status', {
+    name: 'a folder in its place',
+    given: (host) => host.folder('/run/azp-fleet/status.json'),
+    after: {
+      code: 1,
+      stdout: 'present\n',
+      stderr: "head: error reading '/run/azp-fleet/status.json': Is a directory\n",
+    },
   }),
   probe('changes', {
     name: 'ended, running and lost ones',

@@ -39,6 +39,17 @@ const elsewhere = [
   .map((group) => `elsewhere ${group}\n`)
   .join('');
 
+const bootUnits = [
+  'k3s-agent',
+  'k3s',
+  'kubelet',
+  'nomad-a,b',
+  'nomad',
+  'rke2-server',
+  'slurmd',
+  'slurmd@gpu1',
+];
+
 const rows: readonly Row[] = [
   [
     'a server without any orchestrator',
@@ -52,7 +63,7 @@ const rows: readonly Row[] = [
   ['a machine without systemd', '', () => undefined],
   [
     'kubelet with pods of its systemd driver, and pins',
-    `runs kubelet.service\nruns kubelet.service kubelet\npod ${uid.replaceAll('-', '_').replace('0d', '1d')}\npod ${uid.replaceAll('-', '_')}\npod-log default_train-0_${uid}\npinned containerd.io runc\n`,
+    `runs kubelet.service\nruns kubelet.service kubelet\npod ${uid.replaceAll('-', '_').replace('0d', '1d')}\npod ${uid.replaceAll('-', '_')}\npod-log default_train-0_${uid}\npinned kubelet\npinned containerd.io runc\n`,
     (host) => {
       booted(host);
       unit(host, `${v2}/system.slice/kubelet.service`, { 71: 'kubelet' });
@@ -63,7 +74,7 @@ const rows: readonly Row[] = [
         .folder(`/var/log/pods/default_train-0_${uid}`, '/var/log/pods/other')
         .file(
           '/etc/apt/preferences',
-          'Explanation: ours\nPackage: a\nPin: release o=Debian\nPin-Priority: 1\n',
+          'Explanation: ours\nPackage: a\nPin: release o=Debian\nPin-Priority: 1\n\nPackage: kubelet\nPin: version 1.34.*\n',
         )
         .file('/etc/apt/preferences.d/of-k8s', 'Package: containerd.io runc\nPin: version 1.7.*')
         .file('/etc/apt/preferences.d/nvidia-driver-pinning-580', 'Package: libcuda1\nPin: version 580.*\n')
@@ -72,11 +83,11 @@ const rows: readonly Row[] = [
   ],
   [
     'kubelet in another slice below another name, with pods of its cgroupfs driver, on cgroup v1',
-    `runs node.service kubelet\npod ${uid}\npod f00\npod-log *_*_*\n`,
+    `runs node.service kubelet\npod ${uid}\npod f0,0\npod-log *_*_*\n`,
     (host) => {
       booted(host, v1, `12:memory:/\n1:name=systemd:/init.scope\n0::/init.scope\n`);
       unit(host, `${v1}/runtime.slice/node.service`, { 70: 'sh', 71: 'kubelet', 72: 'sh' });
-      host.folder(`${v1}/kubepods/pod${uid}`, `${v1}/kubepods/besteffort/podf00`);
+      host.folder(`${v1}/kubepods/pod${uid}`, `${v1}/kubepods/besteffort/podf0,0`);
     },
   ],
   [
@@ -115,15 +126,15 @@ const rows: readonly Row[] = [
   ],
   [
     'units that only start at boot',
-    'enabled kubelet.service\nenabled nomad.service\nenabled slurmd.service\n',
+    bootUnits.map((name) => `enabled ${name}.service\n`).join(''),
     (host) => {
       booted(host);
       const wants = '/etc/systemd/system/multi-user.target.wants';
-      for (const name of ['kubelet', 'nomad', 'slurmd', 'slurmdbd', 'ssh'])
+      for (const name of [...bootUnits, 'slurmdbd', 'ssh'])
         host
           .file(`/lib/systemd/system/${name}.service`)
           .link(`${wants}/${name}.service`, `/lib/systemd/system/${name}.service`);
-      host.link(`${wants}/k3s.service`, '/etc/systemd/system/k3s.service');
+      host.link('/etc/systemd/system/other.target.wants/k3s.service', '/lib/systemd/system/gone.service');
     },
   ],
   [
@@ -141,7 +152,7 @@ const rows: readonly Row[] = [
   ],
   [
     'Slurm without control groups, whose steps name themselves',
-    'runs slurmd@gpu1.service\nruns slurmd@gpu1.service slurmd\njob 4713\n',
+    'runs slurmd@gpu1.service\nruns slurmd@gpu1.service slurmd\njob 47,13\n',
     (host) => {
       booted(host);
       unit(host, `${v2}/system.slice/slurmd@gpu1.service`, {
@@ -150,21 +161,24 @@ const rows: readonly Row[] = [
         73: 'slurmstepd',
       });
       host
-        .file('/proc/72/cmdline', 'slurmstepd: [4713.batch]\0\0\0')
+        .file('/proc/72/cmdline', 'slurmstepd: [47,13.batch.0]\0\0\0')
         .file('/proc/73/cmdline', 'slurmstepd\0infinity\0');
     },
   ],
   [
     'Slurm and Nomad on cgroup v1, on a host that is a container',
-    'runs nomad.service\nruns nomad.service nomad\njob 4714\njob 4715\ntask 8ba85cef-0000-4000-8000-0123456789ab.web\n',
+    'runs nomad-a.service\nruns nomad.service\nruns nomad.service nomad\njob 47,14\njob 4715\ntask 8ba85cef-0000-4000-8000-0123456789ab.we,b\nelsewhere /lxc/101\n',
     (host) => {
-      booted(host, `${v1}/docker/f00`, '3:freezer:/docker/f00\n1:name=systemd:/docker/f00/init.scope\n');
-      unit(host, `${v1}/docker/f00/system.slice/nomad.service`, { 71: 'nomad' });
+      const own = '/job_1/f[0]0';
+      booted(host, `${v1}${own}`, `3:freezer:${own}\n1:name=systemd:${own}/init.scope\n`);
+      unit(host, `${v1}${own}/system.slice/nomad.service`, { 71: 'nomad' });
+      unit(host, `${v1}${own}/system.slice/nomad-a.service`);
       host
-        .folder('/sys/fs/cgroup/freezer/docker/f00/slurm/uid_1000/job_4714')
-        .folder('/sys/fs/cgroup/memory/docker/f00/slurm_gpu1/uid_1000/job_4715')
-        .folder('/sys/fs/cgroup/freezer/docker/f00/nomad/8ba85cef-0000-4000-8000-0123456789ab.web')
-        .folder('/sys/fs/cgroup/freezer/slurm/uid_1000/job_1');
+        .folder(`/sys/fs/cgroup/freezer${own}/slurm/uid_1000/job_47,14`)
+        .folder(`/sys/fs/cgroup/memory${own}/slurm_gpu1/uid_1000/job_4715`)
+        .folder(`/sys/fs/cgroup/freezer${own}/nomad/8ba85cef-0000-4000-8000-0123456789ab.we,b`)
+        .folder('/sys/fs/cgroup/freezer/slurm/uid_1000/job_1')
+        .folder(`${v1}${own}/lxc/101`);
     },
   ],
   [
@@ -202,8 +216,9 @@ const rows: readonly Row[] = [
     'runs node.service slurmd\n',
     (host) => {
       booted(host);
-      host.file(`${v2}/system.slice/node.service/cgroup.procs`, '70\n71\n').file('/proc/71/comm', 'slurmd\n');
-      host.folder(`${v2}/system.slice/gone.service`);
+      host.file(`${v2}/system.slice/node.service/cgroup.procs`, '70\n71\n72\n');
+      host.file('/proc/71/comm', 'slurmd\n').file('/proc/72/comm', 'nomad');
+      host.folder(`${v2}/system.slice/kubelet.service`);
     },
   ],
   [
@@ -228,7 +243,8 @@ const rows: readonly Row[] = [
           `${user}/user-libpod_pod_2.slice/libpod-${container}.scope`,
         )
         .folder(`${user}/evil\nname.slice/libpod-${container}.scope`)
-        .folder(`${v2}/qemu.slice/100.scope`, `${v2}/lxc.payload.box`, `${v2}/lxc/101`);
+        .folder(`${v2}/qemu.slice/100.scope`, `${v2}/lxc.payload.box`, `${v2}/lxc/101`)
+        .file(`${v2}/lxc.payload.file`);
     },
   ],
 ];

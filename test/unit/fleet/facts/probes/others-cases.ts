@@ -1,22 +1,29 @@
 import { aptHost, has, locked } from '../../packages/apt/apt-host.ts';
-import { dnfHost, has as hasRpm } from '../../packages/dnf/dnf-host.ts';
+import { dnfHost, has as hasRpm, lockList } from '../../packages/dnf/dnf-host.ts';
 import { probe } from './probe-case.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
+
+const usedPackages = [
+  'docker-ce',
+  'containerd.io',
+  'podman-a',
+  'cuda-drivers-1',
+  'nvidia-a',
+  'libnvidia-ml1',
+  'ubuntu-desktop',
+  'ubuntu-desktop-minimal',
+];
 
 export const othersCases: readonly ScriptCase[] = [
   probe('packages-apt', {
     name: 'installed packages that steps use',
     given: (host) => {
       aptHost(host);
-      const found = ['docker-ce', 'containerd.io', 'podman-a', 'cuda-drivers-1', 'nvidia-a', 'libnvidia-ml1'];
-      has(host, 'bash 5.2', ...found.map((name) => `${name} 5:1`));
-      for (const name of found) host.file(`/root/${name}-file`);
+      has(host, 'bash 5.2', ...usedPackages.map((name) => `${name} 5:1`));
+      // An unquoted pattern would match these files.
+      host.file('/root/a-desktop').file('/root/a-desktop-minimal');
     },
-    after: {
-      stdout: ['docker-ce', 'containerd.io', 'podman-a', 'cuda-drivers-1', 'nvidia-a', 'libnvidia-ml1']
-        .map((name) => `installed install ${name} 5:1\n`)
-        .join(''),
-    },
+    after: { stdout: usedPackages.map((name) => `installed install ${name} 5:1\n`).join('') },
   }),
   probe('packages-apt', {
     name: 'no such package',
@@ -65,22 +72,42 @@ export const othersCases: readonly ScriptCase[] = [
     after: { code: 1, stderr: 'the database of rpm lists no system package: it is lost\n' },
   }),
   probe('packages-dnf', {
-    name: 'a package that needs a reboot',
+    name: 'rpm on a system of another family',
+    given: (host) => {
+      dnfHost(host);
+      host.drop('/etc/yum.repos.d');
+    },
+    after: {},
+  }),
+  // The packages were installed at 1700000000.
+  ...(
+    [
+      ['a package that needs a reboot', 1_699_999_999, 1_699_999_999, 'reboot\n'],
+      ['packages as old as the start of the kernel', 1_700_000_000, 1_600_000_000, ''],
+      ['packages as old as the start of a container', 1_600_000_000, 1_700_000_000, ''],
+    ] as const
+  ).map(([name, kernel, first, stdout]) =>
+    probe('packages-dnf', {
+      name,
+      given: (host) => {
+        dnfHost(host);
+        host
+          .drop(lockList)
+          .file('/proc/stat', `btime ${kernel}\n`)
+          .program('stat', `echo ${first}`, { silent: true });
+        hasRpm(host, 'glibc 0:2.34-100.el9', 'systemd 0:252-1.el9');
+      },
+      after: { stdout },
+    }),
+  ),
+  probe('packages-dnf', {
+    name: 'rpm packages that steps use, those of a desktop, and locked versions',
     given: (host) => {
       dnfHost(host);
       host
-        .file('/proc/stat', 'btime 1600000000\n')
-        .folder('/proc/1')
-        .program('stat', 'echo 1600000000', { silent: true });
-      hasRpm(host, 'glibc 0:2.34-100.el9', 'systemd 0:252-1.el9');
-    },
-    after: { stdout: 'reboot\n' },
-  }),
-  probe('packages-dnf', {
-    name: 'rpm packages that steps use, and those of a desktop',
-    given: (host) => {
-      dnfHost(host);
-      host.file('/proc/stat', 'btime 1700000000\n').folder('/proc/1');
+        .file(lockList, '# by ann\n  docker-ce-3:29.7.2-1.el9.*  # ours\n!kernel-0:1-1.*\n')
+        .file('/proc/stat', 'btime 1700000000\n')
+        .folder('/proc/1');
       hasRpm(
         host,
         'docker-ce 3:29.7.2-1.el9',
@@ -89,7 +116,9 @@ export const othersCases: readonly ScriptCase[] = [
         'gdm 1:40.1-34.el9',
       );
     },
-    after: { stdout: 'docker-ce 3 29.7.2 1.el9 x86_64\ngdm 1 40.1 34.el9 x86_64\n' },
+    after: {
+      stdout: 'docker-ce 3 29.7.2 1.el9 x86_64\ngdm 1 40.1 34.el9 x86_64\nlock docker-ce-3:29.7.2-1.el9.*\n',
+    },
   }),
   probe('others', {
     name: 'users on terminals, and GPU processes with their control groups',
@@ -115,7 +144,7 @@ export const othersCases: readonly ScriptCase[] = [
         .link('/proc/14/fd/0', '/dev/nvidia0')
         .program(
           'find',
-          `echo "a word" >&2; /bin/find "$@" | sed 's#.*[/]\\(proc[/][0-9]*[/]fd\\)#[/]\\1#; s#^...#/#'`,
+          `echo "a word" >&2; /bin/find "$@" | sed 's#.*[/]\\(proc[/][0-9]*[/]fd\\)#[/]\\1#; s#^...#/#'; exit 1`,
           { silent: true },
         );
     },
@@ -139,8 +168,13 @@ export const othersCases: readonly ScriptCase[] = [
         'USER=eve\nTYPE=wayland\nCLASS=user\nSERVICE=gdm-password\nSEAT=seat0\nTTY=tty2\nSTATE=active\n',
       );
       session('7', 'USER=dan\nTYPE=x11\nCLASS=user\nSERVICE=xrdp-sesman\nSTATE=closing\n');
+      session('8', 'USER=fay\nTYPE=wayland\nCLASS=user\nSERVICE=gdm-autologin\nSTATE=active\n');
+      session('9', 'USER=gus\nTYPE=unspecified\nCLASS=user\nSERVICE=xrdp-sesman\nSTATE=active\n');
     },
-    after: { stdout: 'login ann xrdp-sesman :10\nlogin bob tigervnc \nlogin eve tty2\n' },
+    after: {
+      stdout:
+        'login ann xrdp-sesman :10\nlogin bob tigervnc \nlogin fay gdm-autologin \nlogin gus xrdp-sesman \nlogin eve tty2\n',
+    },
   }),
   probe('others', {
     name: 'a process on the second GPU, where the first is gone',
@@ -170,7 +204,12 @@ export const othersCases: readonly ScriptCase[] = [
     },
     after: { stdout: 'unattended upgr (pid 812) holds /var/lib/dpkg/lock-frontend\n' },
   }),
-  ...['/var/lib/dpkg/lock', '/var/lib/apt/lists/lock'].map((file) =>
+  ...[
+    '/var/lib/dpkg/lock',
+    '/var/lib/apt/lists/lock',
+    '/var/lib/rpm/.rpm.lock',
+    '/usr/lib/sysimage/rpm/.rpm.lock',
+  ].map((file) =>
     probe('package-lock', {
       name: `the holder of ${file}, which /proc does not show`,
       given: (host) => {
@@ -180,6 +219,46 @@ export const othersCases: readonly ScriptCase[] = [
       after: { stdout: `unknown (pid 812) holds ${file}\n` },
     }),
   ),
+  probe('package-lock', {
+    name: 'the holder on a file system of several with the same inode',
+    given: (host) =>
+      host
+        .program('stat', 'echo 77 / /var/lib/dpkg/lock', { silent: true })
+        .file('/proc/self/mountinfo', '29 1 254:16 / / rw - ext4\n30 29 254:0 / /data rw - ext4\n')
+        .file(
+          '/proc/locks',
+          '1: POSIX ADVISORY WRITE 811 fe:00:77 0 EOF\n2: POSIX ADVISORY WRITE 812 fe:10:77 0 EOF\n',
+        ),
+    after: { stdout: 'unknown (pid 812) holds /var/lib/dpkg/lock\n' },
+  }),
+  probe('package-lock', {
+    name: "the processes in dnf's files",
+    given: (host) =>
+      host
+        .file('/proc/locks')
+        .file('/var/lib/dnf/rpmdb_lock.pid', '812')
+        .file('/proc/812/comm', 'dnf\n')
+        .file('/var/cache/dnf/metadata_lock.pid', '813')
+        .folder('/proc/813')
+        .file('/var/cache/dnf/download_lock.pid', '814\n')
+        .folder('/proc/814'),
+    after: {
+      stdout: `dnf (pid 812) holds /var/lib/dnf/rpmdb_lock.pid
+unknown (pid 813) holds /var/cache/dnf/metadata_lock.pid
+unknown (pid 814) holds /var/cache/dnf/download_lock.pid
+`,
+    },
+  }),
+  probe('package-lock', {
+    name: "dnf's files of an ended process, and one that cannot be opened",
+    given: (host) =>
+      host
+        .file('/proc/locks')
+        .file('/var/lib/dnf/rpmdb_lock.pid', '812')
+        // It can be read, but no process of the script has a terminal.
+        .link('/var/cache/dnf/metadata_lock.pid', `${'../'.repeat(20)}dev/tty`),
+    after: {},
+  }),
   probe('package-lock', { name: 'no holder', given: aptHost, after: {} }),
   probe('package-lock', {
     name: 'no lock files',

@@ -33,7 +33,10 @@ export const oursCases: readonly ScriptCase[] = [
       host
         .file(
           '/etc/passwd',
-          `${people}azp-agent-0:x:58001:58001::/:/bin/false\nazp-agent-1:x:998:998::/:/bin/false\n`,
+          people +
+            [58_000, 998, 58_999, 59_000]
+              .map((uid, at) => `azp-agent-${at}:x:${uid}:${uid}::/:/bin/false\n`)
+              .join(''),
         )
         .link(HostPaths.current, '/opt/azp-fleet/versions/gone')
         .file(HostPaths.token, 'x')
@@ -45,6 +48,7 @@ export const oursCases: readonly ScriptCase[] = [
           (path) => `folder ${path}\n`,
         ),
         'user azp-agent-0\n',
+        'user azp-agent-2\n',
       ].join(''),
     },
   }),
@@ -57,25 +61,41 @@ export const oursCases: readonly ScriptCase[] = [
         .file('/etc/cdi/site.json.before-azp-fleet', '{}'),
     after: { stdout: 'aside /etc/cdi/site.json.before-azp-fleet\n/etc/cdi/nvidia.yaml\n' },
   }),
+  probe('ours-cdi', {
+    name: 'the only specification',
+    given: (host) => host.file('/etc/cdi/nvidia.yaml', `${cdiMark}\n`),
+    after: { stdout: '/etc/cdi/nvidia.yaml\n' },
+  }),
   probe('ours-cdi', { name: 'no such folder', after: {} }),
   probe('ours-sources', {
     name: 'disabled sources of other users: who disabled them, and their repositories',
     given: (host) => {
       const [apt, dnf] = ['/etc/apt/sources.list.d', '/etc/yum.repos.d'];
       const cuda = 'https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64';
+      for (const name of ['docker', 'nvidia', 'nvidia-container-toolkit'])
+        host.file(
+          `${apt}/azp-fleet-${name}.sources`,
+          `Types: deb\nURIs: http://mirror/a,b/${name}/debian\nURIs: http://second/${name}\n`,
+        );
       host
-        .file(`${apt}/azp-fleet-docker.sources`, 'Types: deb\nURIs: http://mirror/docker/debian\n')
         .file(`${apt}/cuda.list.azp-fleet-nvidia.disabled`, `deb ${cuda} /\n`)
         .file(
           `${apt}/my own.list.azp-fleet-docker.disabled`,
-          'deb http://mirror/docker/debian bookworm stable\n',
+          'deb http://mirror/a,b/docker/debian bookworm stable\n',
         )
         .file(`${apt}/my own.list`, 'deb http://site/ bookworm main\n')
         .file(
           `${apt}/early.list.disabled`,
           `deb https://download.docker.com/linux/debian x stable\n# ${cuda}\n`,
         )
-        .file(`${apt}/theirs.list.disabled`, 'deb http://site/ bookworm main\n')
+        .file(
+          `${apt}/mirrors.list.disabled`,
+          'deb http://mirror/a,b/nvidia/debian /\ndeb http://mirror/a,b/nvidia-container-toolkit/debian /\n',
+        )
+        .file(
+          `${apt}/theirs.list.disabled`,
+          'deb http://second/docker /\ndeb http://second/nvidia /\ndeb http://second/nvidia-container-toolkit /\ndeb http://download-docker.com/linux /\n',
+        )
         .file(
           `${dnf}/early.repo.disabled`,
           'baseurl=https://nvidia.github.io/libnvidia-container/stable/rpm/x86_64\n',
@@ -86,6 +106,7 @@ export const oursCases: readonly ScriptCase[] = [
       stdout: [
         'free -,nvidia /etc/apt/sources.list.d/cuda.list.azp-fleet-nvidia.disabled',
         'free -,nvidia,docker /etc/apt/sources.list.d/early.list.disabled',
+        'free -,nvidia,nvidia-container-toolkit /etc/apt/sources.list.d/mirrors.list.disabled',
         'taken -,docker /etc/apt/sources.list.d/my own.list.azp-fleet-docker.disabled',
         'free - /etc/apt/sources.list.d/theirs.list.disabled',
         'free -,nvidia-container-toolkit /etc/yum.repos.d/early.repo.disabled',
@@ -98,6 +119,11 @@ export const oursCases: readonly ScriptCase[] = [
     name: 'the package record, up to the size limit',
     given: (host) => host.file(recordFile, `part docker\n${'brought docker-ce\n'.repeat(5000)}`),
     after: { stdout: `part docker\n${'brought docker-ce\n'.repeat(5000)}`.slice(0, 65_536) },
+  }),
+  probe('ours-packages', {
+    name: 'a folder in its place',
+    given: (host) => host.folder(recordFile),
+    after: { code: 1, stderr: `head: error reading '${recordFile}': Is a directory\n` },
   }),
   probe('ours-packages', { name: 'no record', after: {} }),
 ];
