@@ -116,7 +116,12 @@ export const equivalents: readonly Equivalent[] = [
     kind: 'test',
     after: /\[ -d /,
   },
-  { why: 'what is no folder has nothing in it', line: '[ -d "$folder" ] || continue', kind: 'rest' },
+  {
+    why: 'what is no folder has nothing in it',
+    line: '[ -d "$folder" ] || continue',
+    after: /^ *(?:\[ -d "\$folder" \])?$/,
+  },
+  { why: 'it is read, or the loop continues', line: /^ *name=$/, kind: 'line' },
   { why: 'a bracket without an end is a plain character', line: "'['*) break ;;", kind: 'quotes' },
   {
     why: 'an equal one changes nothing',

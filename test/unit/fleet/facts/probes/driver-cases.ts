@@ -73,6 +73,7 @@ export const driverCases: readonly ScriptCase[] = [
       card(host, 1, 'nouveau', { 'DP-1': 'disconnected' });
       host.file('/run/systemd/sessions/1', 'USER=ann\nSEAT=seat0\nTYPE=x11\nCLASS=user\nSTATE=active\n');
     },
+    run: { env: { screen: 'yes' } },
     after: { stdout: 'secure-boot 0\n' },
   }),
   probe('gpus', {
@@ -156,6 +157,7 @@ export const driverCases: readonly ScriptCase[] = [
         .file('/practice/sys/bus/pci/devices/0000:90:00.0/vpd', 'SW_MNG\n')
         .folder('/practice/sys/module/ib_umad');
     },
+    run: { env: { board: 'NVLink5' } },
     after: { stdout: 'gpu 0000:1b:00.0 2b85 \n' },
   }),
   probe('gpus', { name: 'a machine without a PCI bus', after: {} }),

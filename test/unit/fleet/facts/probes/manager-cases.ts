@@ -239,5 +239,10 @@ owner${' '}
     given: (host) => host.file('/run/azp-fleet/lock').file('/run/azp-fleet/lock.pid', ''),
     after: {},
   }),
-  probe('host-lock', { name: 'never held', after: {} }),
+  probe('host-lock', {
+    name: 'never held',
+    given: (host) => host.link('/proc/812/fd/9', '/run/azp-fleet/lock'),
+    run: { env: { pid: '812' } },
+    after: {},
+  }),
 ];

@@ -63,7 +63,7 @@ const rows: readonly Row[] = [
   ['a machine without systemd', '', () => undefined],
   [
     'kubelet with pods of its systemd driver, and pins',
-    `runs kubelet.service\nruns kubelet.service kubelet\npod ${uid.replaceAll('-', '_').replace('0d', '1d')}\npod ${uid.replaceAll('-', '_')}\npod-log default_train-0_${uid}\npinned kubelet\npinned containerd.io runc\n`,
+    `runs kubelet.service\nruns kubelet.service kubelet\npod ${uid.replaceAll('-', '_').replace('0d', '1d')}\npod ${uid.replaceAll('-', '_')}\npod-log default_train-0_${uid}\npinned kubelet\npinned \npinned containerd.io runc\n`,
     (host) => {
       booted(host);
       unit(host, `${v2}/system.slice/kubelet.service`, { 71: 'kubelet' });
@@ -76,6 +76,7 @@ const rows: readonly Row[] = [
           '/etc/apt/preferences',
           'Explanation: ours\nPackage: a\nPin: release o=Debian\nPin-Priority: 1\n\nPackage: kubelet\nPin: version 1.34.*\n',
         )
+        .file('/etc/apt/preferences.d/cut', 'Pin: version 1.34.*\n')
         .file('/etc/apt/preferences.d/of-k8s', 'Package: containerd.io runc\nPin: version 1.7.*')
         .file('/etc/apt/preferences.d/nvidia-driver-pinning-580', 'Package: libcuda1\nPin: version 580.*\n')
         .folder('/etc/apt/preferences.d/folder');
@@ -156,6 +157,7 @@ const rows: readonly Row[] = [
     (host) => {
       booted(host);
       unit(host, `${v2}/system.slice/slurmd@gpu1.service`, {
+        70: 'slurmstepd',
         71: 'slurmd',
         72: 'slurmstepd',
         73: 'slurmstepd',
@@ -250,10 +252,17 @@ const rows: readonly Row[] = [
 ];
 
 export const orchestratorsCases: readonly ScriptCase[] = [
-  ...rows.map(([name, stdout, given]) => probe('orchestrators', { name, given, after: { stdout } })),
+  ...rows.map(([name, stdout, given]) =>
+    probe('orchestrators', {
+      name,
+      given,
+      run: { env: { node: 'yes', title: 'slurmstepd: [1.0]', pods: 'a' } },
+      after: { stdout },
+    }),
+  ),
   probe('orchestrators', {
     name: 'control groups that are not there',
-    given: (host) => host.folder('/run/systemd/system').file('/proc/1/cgroup', '0::/init.scope\n'),
+    given: (host) => host.folder('/run/systemd/system').file('/proc/1/cgroup', '0::/\n'),
     after: { code: 1, stderr: 'systemd has no control groups in /sys/fs/cgroup\n' },
   }),
 ];

@@ -183,6 +183,7 @@ export const othersCases: readonly ScriptCase[] = [
         .device('/dev/nvidia1')
         .file('/proc/10/comm', 'x\n')
         .program('find', 'printf /%s proc/10/fd/0', { silent: true }),
+    run: { env: { last: '10' } },
     after: { stdout: 'gpu-process 10 x\n' },
   }),
   probe('others', {
@@ -192,7 +193,9 @@ export const othersCases: readonly ScriptCase[] = [
   }),
   probe('others', {
     name: 'no processes without a GPU',
-    given: (host) => host.file('/proc/10/comm', 'x\n').link('/proc/10/fd/0', '/dev/nvidia0'),
+    given: (host) =>
+      host.file('/proc/10/comm', 'x\n').program('find', 'printf /%s proc/10/fd/0', { silent: true }),
+    run: { env: { gpus: 'there' } },
     after: {},
   }),
   probe('package-lock', {
@@ -250,14 +253,16 @@ unknown (pid 814) holds /var/cache/dnf/download_lock.pid
     },
   }),
   probe('package-lock', {
-    name: "dnf's files of an ended process, and one that cannot be opened",
+    name: "the process in one of dnf's files, beside an ended one and a file that cannot be opened",
     given: (host) =>
       host
         .file('/proc/locks')
         .file('/var/lib/dnf/rpmdb_lock.pid', '812')
+        .folder('/proc/812')
+        .file('/var/cache/dnf/download_lock.pid', '815')
         // It can be read, but no process of the script has a terminal.
         .link('/var/cache/dnf/metadata_lock.pid', `${'../'.repeat(20)}dev/tty`),
-    after: {},
+    after: { stdout: 'unknown (pid 812) holds /var/lib/dnf/rpmdb_lock.pid\n' },
   }),
   probe('package-lock', { name: 'no holder', given: aptHost, after: {} }),
   probe('package-lock', {

@@ -41,7 +41,8 @@ export const oursCases: readonly ScriptCase[] = [
         .link(HostPaths.current, '/opt/azp-fleet/versions/gone')
         .file(HostPaths.token, 'x')
         .file(HostPaths.managerState, '{}')
-        .file(`${HostPaths.agents}/.x`, 'x'),
+        .file(`${HostPaths.agents}/.x`, 'x')
+        .file(`${HostPaths.agents}/.y`, 'y'),
     after: {
       stdout: [
         ...[HostPaths.opt, HostPaths.etc, HostPaths.state, HostPaths.agents].map(
@@ -88,10 +89,8 @@ export const oursCases: readonly ScriptCase[] = [
           `${apt}/early.list.disabled`,
           `deb https://download.docker.com/linux/debian x stable\n# ${cuda}\n`,
         )
-        .file(
-          `${apt}/mirrors.list.disabled`,
-          'deb http://mirror/a,b/nvidia/debian /\ndeb http://mirror/a,b/nvidia-container-toolkit/debian /\n',
-        )
+        .file(`${apt}/mirror.list.disabled`, 'deb http://mirror/a,b/nvidia/debian /\n')
+        .file(`${apt}/mirror2.list.disabled`, 'deb http://mirror/a,b/nvidia-container-toolkit/debian /\n')
         .file(
           `${apt}/theirs.list.disabled`,
           'deb http://second/docker /\ndeb http://second/nvidia /\ndeb http://second/nvidia-container-toolkit /\ndeb http://download-docker.com/linux /\n',
@@ -106,7 +105,8 @@ export const oursCases: readonly ScriptCase[] = [
       stdout: [
         'free -,nvidia /etc/apt/sources.list.d/cuda.list.azp-fleet-nvidia.disabled',
         'free -,nvidia,docker /etc/apt/sources.list.d/early.list.disabled',
-        'free -,nvidia,nvidia-container-toolkit /etc/apt/sources.list.d/mirrors.list.disabled',
+        'free -,nvidia /etc/apt/sources.list.d/mirror.list.disabled',
+        'free -,nvidia-container-toolkit /etc/apt/sources.list.d/mirror2.list.disabled',
         'taken -,docker /etc/apt/sources.list.d/my own.list.azp-fleet-docker.disabled',
         'free - /etc/apt/sources.list.d/theirs.list.disabled',
         'free -,nvidia-container-toolkit /etc/yum.repos.d/early.repo.disabled',
