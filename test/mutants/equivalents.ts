@@ -14,7 +14,7 @@ const numbers = 'preference|waited|pause|have|s|o|value|c|t0|t1|inode|code|uid|n
 /** Variables, and arguments of functions, that hold names, ids, digests and versions of ours, or of a package manager. */
 const names =
   '[12]|[@]|seen|from|to|h|mine|joined|kernel|service|compiler|name|pid|unit|pattern|vendor|gpu|id|e|supersedes|version|' +
-  'kind|image|family|module';
+  'kind|image|family|module|into|native';
 
 /** Dropped quotes around one of these. */
 function unquoted(variables: string): Pick<Equivalent, 'line' | 'kind' | 'after'> {
@@ -133,6 +133,7 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'all lists are read then', line: 'then update "$contrib"', kind: 'quotes' },
   { why: 'three words, so the last blank is the second', line: '${release%% *}', kind: 'operator' },
   { why: 'a name has one colon at most', line: '${name%%:*}', kind: 'operator' },
+  { why: 'a pattern has one bracket at most', line: '${pattern%%[[]*}', kind: 'operator' },
   { why: 'no more loops than two', line: 'continue 2', kind: 'number', after: 'continue 3' },
   { why: 'command -v says nothing on stderr', line: /command -v \S+ >\/dev\/null 2>&1/, kind: 'redirection' },
   { why: 'root may write anywhere', line: '[ -w "$HOME/.config" ]' },
@@ -150,11 +151,23 @@ export const equivalents: readonly Equivalent[] = [
     after: /(?<!")\$3/,
   },
   { why: 'any true value does', line: '{ newer = 1 }', kind: 'number', after: '{ newer = 2 }' },
-  { why: 'any true value does', line: /older\[\$field\] = 1|found = 1|described = 1/, kind: 'number' },
+  {
+    why: 'any true value does',
+    line: /older\[\$field\] = 1|found = 1|described = 1|held = 1|known = 1$/,
+    kind: 'number',
+  },
   { why: 'without a file it reads nothing', line: 'if [ "$#" -gt 0 ]; then', kind: 'operator' },
   { why: 'cat reads any number of lines', line: 'more=there', kind: 'operator' },
   { why: 'awk counts from 1, or from nothing', line: 'older[$field] = 1', kind: 'operator' },
   { why: 'programs of one word', line: '"/usr/bin/$tool"', kind: 'quotes', after: '/usr/bin/$tool;' },
   { why: 'what is fetched removes no package', line: /^away=$/, kind: 'line' },
+  { why: 'a simulation purges nothing', line: 'case " $purged " in', kind: 'quotes' },
+  { why: 'it is empty, or one word', line: '[ -z "$refused" ]', kind: 'quotes' },
+  {
+    why: 'every package has a name, and none without an architecture is matched',
+    line: /name = foreign = (?:held = )?""/,
+    kind: 'operator',
+    after: / != foreign| foreign != ""/,
+  },
   { why: 'written again before apt reads it', line: 'cp /var/lib/dpkg/status status', kind: 'line' },
 ];

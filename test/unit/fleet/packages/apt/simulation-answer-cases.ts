@@ -5,6 +5,7 @@ import {
   asked,
   docker,
   driver,
+  emptyWorld,
   freed,
   heard,
   listed,
@@ -26,7 +27,22 @@ const holds = (
   ] as const
 )
   .map(([name, want, of]) => `Package: ${name}\nStatus: ${want} ok installed\nArchitecture: ${of}\n`)
+  .concat('Package: libnone\nStatus: hold ok not-installed\n')
   .join('\n');
+
+/** The status file of a host on which dpkg was interrupted. */
+const damaged = ['libtool amd64', 'libtool-bin amd64', 'libi i386', 'libi amd64', 'libdata all']
+  .map((each) => each.split(' '))
+  .map(
+    ([name, of]) =>
+      `Package: ${name}\nStatus: ${name === 'libtool-bin' ? 'hold ok installed' : 'install ok installed'}\nArchitecture: ${of}\n`,
+  )
+  .join('\n');
+/** apt-cache with descriptions of packages. */
+const showing = `case $1 in
+  madison) echo 'tool | 5:2.0,1-1 | x' ;;
+  show) shift; for each; do printf 'Package: %s\\nVersion: %s\\n\\n' "\${each%%=*}" "\${each#*=}"; done ;;
+esac`;
 
 const install = 'install --allow-downgrades tool=5:2.0,1-1 extra';
 const possible = [
@@ -93,28 +109,65 @@ end
     given: (host) =>
       host
         .file('/run/refused', 'E: Unmet dependencies\n')
-        .file('/run/incomplete', 'Inst libtool [1.0] (2.0 Docker:x [amd64])\nConf libtool (2.0)\n')
+        .file(
+          '/run/incomplete',
+          'Inst libtool [1.0] (2.0 Docker:x [amd64])\nInst libi:i386 (2.0 x [i386])\nInst libdata (3 x [all])\nConf x (2.0)\n',
+        )
+        .program('dpkg', 'echo amd64', { silent: true })
+        .file('/var/lib/dpkg/status', damaged)
+        .program('apt-cache', showing, { silent: true })
         .program(
           'apt-get',
-          `case " $* " in *' libtool=2.0 '*) rm /run/refused; cat /run/incomplete; exit ;; esac\n${simulatedAptGet}`,
+          `case " $* " in
+  *' libtool=2.0 '*) echo 'a word' >&2; rm /run/refused; : >/run/copy; cat /run/incomplete; exit ;;
+esac
+${simulatedAptGet}`,
         ),
     after: {
       stdout: `begin docker-install-1
 version 5:2.0,1-1
 upgrade libtool 1.0 2.0
+install libi:i386 2.0
+install libdata 3
 upgrade tool 1.9 2.0
 end
 `,
       stderr: heard,
       calls: [
-        ...read,
+        ...read.slice(1),
         listed,
         ...possible.slice(0, 1),
         completing,
-        aptGetCall('-s install --allow-downgrades libtool=2.0'),
+        aptGetCall('-s install --allow-downgrades libtool=2.0 libi:i386=2.0 libdata=3'),
         ...possible,
       ],
-      files: { ...made, '/run/refused': 'gone' },
+      files: {
+        ...made,
+        ...emptyWorld,
+        '/run/refused': 'gone',
+        '/run/copy': '644 ',
+        '/run/seen/status': `644 Package: libtool-bin
+Status: hold ok installed
+Architecture: amd64
+
+Package: libi
+Status: install ok installed
+Architecture: amd64
+
+Package: libtool
+Status: install ok installed
+Version: 2.0
+
+Package: libi:i386
+Status: install ok installed
+Version: 2.0
+
+Package: libdata
+Status: install ok installed
+Version: 3
+
+`,
+      },
     },
   },
   {
@@ -146,11 +199,14 @@ end
         .program('dpkg', 'echo amd64', { silent: true })
         .file('/var/lib/dpkg/status', holds)
         .file('/run/refused', 'E: Held packages were changed')
-        .file('/run/freed', 'Inst other [1] (2)\nRemv libfoo [1]\nRemv libfoo2 [1]\nConf x\n'),
+        .file(
+          '/run/freed',
+          'Inst other [1] (2)\nRemv libfoo [1]\nRemv libfoo2 [1]\nInst libnone (2)\nConf x\n',
+        ),
     after: {
       stdout: `begin docker-install-1
 version 5:2.0,1-1
-held other libfoo 
+held other libfoo libnone 
 end
 `,
       stderr: heard,
@@ -165,13 +221,13 @@ end
       host
         .file(
           '/run/answer',
-          'The following packages have unmet dependencies:\n tool : Depends: libnew  (>= 2) but it is not installable\n',
+          'The following packages have unmet dependencies:\n tool : Depends: libnew  (>= 2) but it is not installable\n extra : Depends: a\n         Depends: b\n last : Depends: c\n',
         )
-        .file('/run/refused', 'E: Unable to correct problems\nW: x\n'),
+        .file('/run/refused', 'E: Unable to correct problems\nW: x\nE: Fifth\n'),
     after: {
       stdout: `begin docker-install-1
 version 5:2.0,1-1
-words tool : Depends: libnew (>= 2) but it is not installable Unable to correct problems 
+words tool : Depends: libnew (>= 2) but it is not installable extra : Depends: a last : Depends: c Unable to correct problems 
 end
 `,
       stderr: ` .lab
@@ -179,8 +235,12 @@ Get:1 http://mirror/docker,x/debian bookworm InRelease [9 kB]
 0
 The following packages have unmet dependencies:
  tool : Depends: libnew  (>= 2) but it is not installable
+ extra : Depends: a
+         Depends: b
+ last : Depends: c
 E: Unable to correct problems
 W: x
+E: Fifth
 `,
       calls: [...read, listed, completing, asked, freed],
       files: made,
@@ -259,7 +319,7 @@ end
         .file('/var/lib/dpkg/status', holds)
         .file(
           '/run/freed',
-          'Inst other [1] (2)\nInst tool [1] (2)\nRemv libfoo [1]\nRemv libfoo2 [1]\nInst libi:i386 [1] (2)\nInst libi [1] (2)\nConf x\n',
+          'Inst other [1] (2)\nInst tool [1] (2)\nRemv libfoo [1]\nRemv libfoo2 [1]\nInst libi:i386 [1] (2)\nInst libi [1] (2)\nInst libnone (2)\nConf x\n',
         ),
     after: {
       stdout: `begin docker-install-1
@@ -268,6 +328,7 @@ upgrade tool 1.9 2.0
 kept other
 kept libfoo
 kept libi:i386
+kept libnone
 end
 `,
       stderr: heard,

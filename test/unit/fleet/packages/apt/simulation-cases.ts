@@ -17,7 +17,9 @@ import {
   made,
   plain,
   read,
+  mirrored,
   simulatedHost,
+  site,
   uris,
 } from './simulation-host.ts';
 import { worldCases } from './simulation-world-cases.ts';
@@ -27,7 +29,7 @@ const diskSpaceCases: readonly ScriptCase[] = (
   [
     ['needed', 'After this operation, 1,067 MB of additional disk space will be used.\n', '23445 1067000000'],
     ['freed', 'After this operation, 12.5 kB disk space will be freed.\n', '23445 -12500'],
-    ['none', 'After this operation, 0 B of additional disk space will be used.\n', '23445 0'],
+    ['few', 'After this operation, 512 B of additional disk space will be used.\n', '23445 512'],
   ] as const
 ).map(([name, after, bytes]) => ({
   name: `reports the disk space: ${name}`,
@@ -191,7 +193,10 @@ end
   },
   {
     name: 'treats an empty key as missing',
-    script: ask(docker, { missing: ['docker', 'nvidia-container-toolkit', 'nvidia'] }),
+    script: ask(docker, {
+      missing: ['docker', 'nvidia-container-toolkit', 'nvidia'],
+      site: { ...site, ...mirrored },
+    }),
     given: (host) =>
       host
         .program('/usr/lib/apt/apt-helper', ': >"$5"', { silent: true })
@@ -239,6 +244,7 @@ const driverWorldCases: readonly ScriptCase[] = [
         host,
         'drv 580,1.9-1',
         'persist 580,1.9-1',
+        'libdrv 580,1.9-1',
         'linux-headers-6.1.0-lab 1',
         'gcc-12 12',
         'nvidia-driver-pinning-580 1',
@@ -250,6 +256,7 @@ const driverWorldCases: readonly ScriptCase[] = [
         )
         .file('/etc/apt/sources.list.d/azp-fleet-nvidia.sources', 'x');
     },
+    run: { input: 'not for apt' },
     after: {
       stdout: `begin docker-install-1
 source /etc/apt/sources.list.d/azp-fleet-contrib.sources contrib
@@ -276,13 +283,13 @@ Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
         'dpkg-deb --fsys-tarfile pins/nvidia-driver-pinning-580_1.deb',
         completing,
         aptGetCall(
-          '-s install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-1 persist=580,1.9-1 linux-headers-6.1.0-lab gcc-12 nvidia-driver-pinning-580',
+          '-s install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-1 persist=580,1.9-1 libdrv=580,1.9-1 linux-headers-6.1.0-lab gcc-12 nvidia-driver-pinning-580',
         ),
         aptGetCall(
-          '-s --ignore-hold --allow-change-held-packages install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-1 persist=580,1.9-1 linux-headers-6.1.0-lab gcc-12 nvidia-driver-pinning-580',
+          '-s --ignore-hold --allow-change-held-packages install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-1 persist=580,1.9-1 libdrv=580,1.9-1 linux-headers-6.1.0-lab gcc-12 nvidia-driver-pinning-580',
         ),
         aptGetCall(
-          '--print-uris install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-1 persist=580,1.9-1 linux-headers-6.1.0-lab gcc-12 nvidia-driver-pinning-580',
+          '--print-uris install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-1 persist=580,1.9-1 libdrv=580,1.9-1 linux-headers-6.1.0-lab gcc-12 nvidia-driver-pinning-580',
         ),
       ],
       files: {

@@ -10,9 +10,14 @@ import { aptGetCall, aptHost } from './apt-host.ts';
 export const dockerUri = 'http://mirror/docker,x/debian';
 
 const system = platformOf(factsOf()) as NonNullable<ReturnType<typeof platformOf>>;
-const site = {
+export const site = {
   mirrors: { docker: 'http://mirror/docker,x', toolkit: 'http://mirror/kit' },
   proxy: { noProxy: ['.lab'] },
+};
+/** A site with mirrors of all vendors. */
+export const mirrored = {
+  mirrors: { ...site.mirrors, nvidiaDriver: 'http://mirror/cuda' },
+  caPem: "it's PEM",
 };
 
 export const docker: Transaction = {
@@ -144,7 +149,9 @@ export function simulatedHost(host: ScratchHost): void {
     .file(`/etc/apt/sources.list.d/${dockerSource}`, 'ours')
     .program('timeout', 'shift 3; exec "$@"')
     .program('id', 'echo 42; echo "no such user" >&2; exit 1', { silent: true })
-    .program('mktemp', 'echo "$*" >>/run/made; mkdir -m 700 "$2"; echo "$2"', { silent: true })
+    .program('mktemp', 'echo "$*" >>/run/made; mkdir -m 700 "$2"; cp /root/*unquoted* "$2"; echo "$2"', {
+      silent: true,
+    })
     .program(
       'apt-config',
       'printf "%s\\n" "Acquire::IndexTargets::deb::Packages::MetaKey \\"x\\";" "Acquire::IndexTargets::deb::Contents-deb::MetaKey \\"x\\";" "Acquire::IndexTargets::deb::CNF::MetaKey \\"x\\";" "Acquire::IndexTargets::deb-src::Sources::MetaKey \\"x\\";" "Acquire::Other::MetaKey"',
@@ -164,9 +171,9 @@ export const simulatedAptGet = `case " $* " in
   *'Component: main'*) echo 'bookworm http://deb.debian.org/debian bookworm /etc/apt/main.list:1' ;;
   *' indextargets '*) [ -e /run/no-list ] || for file in "\${APT_CONFIG%/*}"/sources.list.d/*; do echo "$file:1"; done; exit 0 ;;
   *' --fix-broken '*) cat /run/incomplete 2>/dev/null ;;
-  *' --print-uris '*) cat /run/uris 2>/dev/null ;;
+  *' --print-uris '*) echo 'a word' >&2; cat /run/uris 2>/dev/null ;;
   *' -s '*)
-    [ ! -e /run/copy ] || [ -e ${world} ] || cp -R "\${APT_CONFIG%/*}" ${world}
+    [ ! -e /run/copy ] || [ -e ${world} ] || { cp -R "\${APT_CONFIG%/*}" ${world}; rm ${world}/*unquoted*; }
     case $* in *--ignore-hold*) echo 'a word' >&2; cat /run/freed 2>/dev/null; [ -e /run/freed ]; exit ;; esac
     cat /run/answer
     [ ! -e /run/refused ] || { cat /run/refused >&2; exit 100; } ;;

@@ -11,6 +11,7 @@ import {
   listed,
   made,
   plain,
+  mirrored,
   read,
   uris,
 } from './simulation-host.ts';
@@ -68,20 +69,22 @@ Status: hold ok installed
     },
   },
   {
+    name: 'leaves no folder when its connection is lost',
+    script: plain,
+    given: (host) => host.program('apt-get', 'kill -HUP "$PPID"'),
+    after: { code: 1, calls: read, files: made },
+  },
+  {
     name: "uses a source that the plan adds, with its key, instead of conflicting ones, and a site's authority",
     script: ask(docker, {
       missing: ['docker', 'nvidia-container-toolkit', 'nvidia'],
-      site: {
-        mirrors: { docker: 'http://mirror/docker,x', toolkit: 'http://mirror/kit' },
-        proxy: { http: 'http://proxy', noProxy: [] },
-        caPem: "it's PEM",
-      },
+      site: { ...mirrored, proxy: { http: 'http://proxy', noProxy: [] } },
     }),
     given: (host) =>
       host
         .file(
           '/run/listened',
-          `Get:1 ${dockerUri} x\nGet:2 http://mirror/kit/stable/deb/amd64 x\nGet:3 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x\n`,
+          `Get:1 ${dockerUri} x\nGet:2 http://mirror/kit/stable/deb/amd64 x\nGet:3 http://mirror/cuda/debian12/x86_64 x\n`,
         )
         .file('/etc/apt/sources.list.d/azp-fleet-nvidia.sources', 'old')
         .file('/etc/apt/sources.list.d/azp-fleet-nvidia-container-toolkit.sources', 'old')
@@ -97,12 +100,13 @@ Status: hold ok installed
           '/etc/apt/sources.list.d/cuda.list',
           'deb https://developer.download.nvidia.com/compute/cuda/repos/x /',
         )
+        .file('/etc/apt/sources.list.d/cuda mirror.list', 'deb http://mirror/cuda/debian12/x86_64 /')
         .file('/etc/apt/sources.list.d/kit.list', 'deb https://nvidia.github.io/libnvidia-container/x /')
         .file('/etc/apt/sources.list.d/kit mirror.list', 'deb http://mirror/kit/stable/deb/amd64 /')
         .file('/etc/apt/sources.list.d/other.sources', 'x')
         .program('id', 'echo 42; echo "a word" >&2', { silent: true })
-        .program('chown', 'echo "$*" >"/run/owned-${2##*[/]}"', { silent: true })
-        .program('dpkg-deb', 'tar -cf - -C /run/keyring .', { silent: true })
+        .program('chown', 'echo "$*" >"/run/owned-${2##*[/]}"; echo "of $2" >&2', { silent: true })
+        .program('dpkg-deb', '[ -s "$2" ] && tar -cf - -C /run/keyring .', { silent: true })
         .file('/run/keyring/usr/share/keyrings/cuda-archive-keyring.gpg', 'cuda key')
         .program(
           '/usr/lib/apt/apt-helper',
@@ -115,10 +119,11 @@ version 5:2.0,1-1
 upgrade tool 1.9 2.0
 end
 `,
-      stderr: `http://proxy 
+      stderr: `of lists/partial
+http://proxy 
 Get:1 http://mirror/docker,x/debian x
 Get:2 http://mirror/kit/stable/deb/amd64 x
-Get:3 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
+Get:3 http://mirror/cuda/debian12/x86_64 x
 0
 `,
       calls: [...read, listed, completing, asked, freed, uris],
@@ -137,7 +142,8 @@ Get:3 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
 it's PEM
 `,
         '/run/seen/docker': '755 /',
-        '/run/seen/docker.words': `644 a word
+        '/run/seen/docker.words': `644 of /run/azp-fleet-simulation.XXXXXX/docker
+a word
 `,
         '/run/seen/keys/azp-fleet-docker.asc': `644 key of http://mirror/docker,x/debian/gpg
 `,
@@ -171,11 +177,13 @@ Acquire::https::CAInfo "/run/azp-fleet-simulation.XXXXXX/ca.crt";
 `,
         '/run/seen/nvidia': '755 /',
         '/run/seen/nvidia-container-toolkit': '755 /',
-        '/run/seen/nvidia-container-toolkit.words': `644 a word
+        '/run/seen/nvidia-container-toolkit.words': `644 of /run/azp-fleet-simulation.XXXXXX/nvidia-container-toolkit
+a word
 `,
-        '/run/seen/nvidia.words': `644 a word
+        '/run/seen/nvidia.words': `644 of /run/azp-fleet-simulation.XXXXXX/nvidia
+a word
 `,
-        '/run/seen/nvidia/keyring.deb': `644 key of https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/cuda-keyring_1.1-1_all.deb
+        '/run/seen/nvidia/keyring.deb': `644 key of http://mirror/cuda/debian12/x86_64/cuda-keyring_1.1-1_all.deb
 `,
         '/run/seen/sources.list.d/azp-fleet-docker.sources': `644 # Written by azp-fleet, which writes it again when it differs.
 Types: deb
@@ -194,7 +202,7 @@ Signed-By: /run/azp-fleet-simulation.XXXXXX/keys/azp-fleet-nvidia-container-tool
 `,
         '/run/seen/sources.list.d/azp-fleet-nvidia.sources': `644 # Written by azp-fleet, which writes it again when it differs.
 Types: deb
-URIs: https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64
+URIs: http://mirror/cuda/debian12/x86_64
 Suites: /
 Architectures: amd64
 Signed-By: /run/azp-fleet-simulation.XXXXXX/keys/azp-fleet-nvidia.gpg
@@ -210,7 +218,7 @@ Status: hold ok installed
         '/run/seen/update.words': `644 http://proxy 
 Get:1 http://mirror/docker,x/debian x
 Get:2 http://mirror/kit/stable/deb/amd64 x
-Get:3 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
+Get:3 http://mirror/cuda/debian12/x86_64 x
 0
 `,
       },
@@ -232,7 +240,7 @@ Get:3 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
         )
         .program(
           'dpkg-query',
-          '[ "$1 $2" = "-L old" ] || { echo "not installed" >&2; exit 1; }; echo /etc/apt/preferences.d; echo /etc/apt/preferences.d/of,old; echo /usr/x',
+          '[ "$1 $2" = "-L old" ] || { echo "not installed" >&2; exit 1; }; echo "a word" >&2; echo /etc/apt/preferences.d; echo /etc/apt/preferences.d/of,old; echo /usr/x',
           { silent: true },
         );
     },
