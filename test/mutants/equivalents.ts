@@ -10,11 +10,11 @@ interface Equivalent {
 }
 
 /** Variables that hold numbers alone. */
-const numbers = 'preference|waited|pause|have|s|o|value|c|t0|t1|inode|code|uid|now|up|users';
+const numbers = 'preference|waited|pause|have|s|o|value|c|t0|t1|inode|code|uid|now|up|users|most';
 /** Variables, and arguments of functions, that hold names, ids, digests and versions of ours, or of a package manager. */
 const names =
   '[12]|[@]|seen|from|to|h|mine|joined|kernel|service|compiler|name|pid|unit|pattern|vendor|gpu|id|e|supersedes|version|' +
-  'kind|image|family|module|into|native';
+  'kind|image|family|module|into|native|way';
 
 /** Dropped quotes around one of these. */
 function unquoted(variables: string): Pick<Equivalent, 'line' | 'kind' | 'after'> {
@@ -34,7 +34,7 @@ export const equivalents: readonly Equivalent[] = [
   },
   {
     why: 'the exit code is not read there',
-    line: /reset-failed docker|journalctl -u docker|installed \/\/p|sha256sum|read -r pid|versionlock\.list 2>|mountinfo 2>|List-Cleanup=0 <|answer=\$\(apt_get|read -r (?:title|owner|code|version extent)|grep -xF -f held/,
+    line: /reset-failed docker|journalctl -u docker|installed \/\/p|sha256sum|read -r pid|versionlock\.list 2>|mountinfo 2>|List-Cleanup=0 <|answer=\$\(apt_get|read -r (?:title|owner|code|version extent)|grep -xF -f held|append 2>|\| timeout 5 logger/,
     kind: 'rest',
   },
   {
@@ -133,6 +133,18 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'all lists are read then', line: 'then update "$contrib"', kind: 'quotes' },
   { why: 'three words, so the last blank is the second', line: '${release%% *}', kind: 'operator' },
   { why: 'a name has one colon at most', line: '${name%%:*}', kind: 'operator' },
+  { why: 'a number has one point at most', line: 'up=${up%%.*}', kind: 'operator' },
+  { why: 'a process id is shorter', line: 'head -c 20 "$d/lock.pid"', kind: 'number' },
+  {
+    why: 'kill gets the whole text',
+    line: 'readlink "/proc/$pid/fd"/*',
+    kind: 'quotes',
+    after: '/proc/$pid/fd/*',
+  },
+  { why: 'below the limit, too', line: '|| size=0', kind: 'number' },
+  { why: 'its caller hides the words', line: 'size=$(stat -c %s "$log"', kind: 'redirection' },
+  { why: 'the last part of a case needs none', line: /^\s*;;$/, kind: 'line' },
+  { why: 'nothing in base64 splits', line: 'printf %s "$program"', kind: 'quotes', after: '%s $program' },
   { why: 'a pattern has one bracket at most', line: '${pattern%%[[]*}', kind: 'operator' },
   { why: 'no more loops than two', line: 'continue 2', kind: 'number', after: 'continue 3' },
   { why: 'command -v says nothing on stderr', line: /command -v \S+ >\/dev\/null 2>&1/, kind: 'redirection' },

@@ -16,7 +16,7 @@ export const auditFileBytes = 4 * 1024 * 1024;
 export function auditFunctions(entry: AuditEntry): string {
   return `${sh`entry=${JSON.stringify(entry).slice(1, -1)} log=${auditFile} most=${auditFileBytes}
 `}login=\${SUDO_USER:-$(id -un)}
-from=\${SSH_CONNECTION:-$(tr '\\0' '\\n' <"/proc/$PPID/environ" 2>/dev/null | sed -n 's/^SSH_CONNECTION=//p')}
+from=\${SSH_CONNECTION:-$(tr '\\0' '\\n' 2>/dev/null <"/proc/$PPID/environ" | sed -n 's/^SSH_CONNECTION=//p')}
 from=\${from%% *}
 case $login in *[!A-Za-z0-9._@-]*) login=unknown ;; esac
 case $from in *[!A-Za-z0-9.:%]*) from=unknown ;; esac

@@ -145,10 +145,10 @@ export const lockSuite: ScriptSuite = {
     {
       name: 'is not taken again if another run had it, even after a reboot',
       script: again,
-      given: (host) => host.file(last, note('other')),
+      given: (host) => host.file(last, `other${'x'.repeat(10_000)}`),
       after: {
         code: 76,
-        stdout: `passed ${note('other')}`,
+        stdout: `passed other${'x'.repeat(4091)}\n`,
         calls: ['flock -n 9'],
         files: { '/run/azp-fleet': '755 /', '/run/azp-fleet/lock': '644 ' },
       },
@@ -187,13 +187,13 @@ export const lockSuite: ScriptSuite = {
       },
     },
     {
-      name: 'is broken on request',
+      name: 'is broken on request, with the first 4096 bytes of its note',
       script: breaking,
       given: async (host) => {
-        await held(host, note('other'));
+        await held(host, `other${'x'.repeat(10_000)}`);
       },
       after: {
-        stdout: `broke ${note('other')}locked\n${heartbeat}`,
+        stdout: `broke other${'x'.repeat(4091)}\nlocked\n${heartbeat}`,
         calls: ['flock -n 9', 'flock -w 10 9', noted, awaitBeat],
         files: { ...removed, ...lastNote },
       },
@@ -203,7 +203,7 @@ export const lockSuite: ScriptSuite = {
       script: breaking,
       given: async (host) => {
         await held(host, note('other'));
-        host.file('/run/azp-fleet/lock.pid', '');
+        host.file('/run/azp-fleet/lock.pid', '99999999\n').link('/proc/99999999/fd/9', '/run/azp-fleet/lock');
         host.program('flock', '[ "$1" != -w ] && exec /bin/flock "$@"');
       },
       after: {
@@ -277,6 +277,16 @@ export const lockSuite: ScriptSuite = {
       after: { code: 1, stderr: "mkdir: cannot create directory '/run/azp-fleet': File exists\n" },
     },
     {
+      name: 'cannot be taken if the folder of its last owner cannot be created',
+      script: first,
+      given: (host) => host.file('/var/lib/azp-fleet'),
+      after: {
+        code: 1,
+        stderr: "mkdir: cannot create directory '/var/lib/azp-fleet': File exists\n",
+        files: { '/run/azp-fleet': '755 /' },
+      },
+    },
+    {
       name: 'cannot be taken if its note cannot be written',
       script: first,
       given: (host) => host.folder(last),
@@ -334,16 +344,22 @@ export const auditSuite: ScriptSuite = {
       },
     },
     {
-      name: 'names a run that took the lock again, and one that was cut',
+      name: 'names a run that took the lock again, and one that was cut, whatever an earlier one left',
       script: auditedAgain,
-      given: (host) => host.file(last, note('mine')),
+      given: (host) =>
+        host
+          .file(last, note('mine'))
+          .file('/run/azp-fleet/lock.owner', note('other'))
+          .file('/run/azp-fleet/lock.said', 'changed 3\n')
+          .program('timeout', '[ "$1" = 5 ] || cat /run/azp-fleet/lock.[oh]*; shift; exec "$@"'),
       run: { env: bySudo },
       after: {
-        stdout: 'locked\n',
+        stdout: `locked\n1234\n${note('mine')}`,
         calls: auditCalls(0),
         files: {
-          '/run/azp-fleet': '755 /',
           '/run/azp-fleet/lock': '644 ',
+          '/run/azp-fleet/lock.owner': 'gone',
+          '/run/azp-fleet/lock.said': 'gone',
           ...lines(auditLine('resume'), auditLine('cut')),
         },
       },
@@ -360,6 +376,34 @@ export const auditSuite: ScriptSuite = {
           ...lines(
             auditLine('begin', undefined, { login: 'root', from: 'fe80::1%eth0' }),
             auditLine('end', 'ok 0', { login: 'root', from: 'fe80::1%eth0' }),
+          ),
+        },
+      },
+    },
+    {
+      name: 'has the address that sudo knows, if the script does not',
+      script: audited,
+      given: (host) =>
+        host.file(`/proc/${process.pid}/environ`, 'A=1\0SSH_CONNECTION=192.0.2.7 50000 192.0.2.1 22\0B=2\0'),
+      run: { env: { SUDO_USER: 'lab' }, input: 'ok 0\n' },
+      after: {
+        stdout: 'locked\n',
+        calls: auditCalls(1),
+        files: { ...taken, ...lines(auditLine('begin'), auditLine('end', 'ok 0')) },
+      },
+    },
+    {
+      name: 'has no address where no process knows it',
+      script: audited,
+      run: { env: { SUDO_USER: 'lab' }, input: 'ok 0\n' },
+      after: {
+        stdout: 'locked\n',
+        calls: auditCalls(1),
+        files: {
+          ...taken,
+          ...lines(
+            auditLine('begin', undefined, { login: 'lab', from: '' }),
+            auditLine('end', 'ok 0', { login: 'lab', from: '' }),
           ),
         },
       },
@@ -398,6 +442,24 @@ export const auditSuite: ScriptSuite = {
       },
     },
     {
+      name: 'continues where its size cannot be read',
+      script: audited,
+      given: (host) =>
+        host.file(log, 'earlier\n', { mode: 0o600 }).program('stat', 'exit 1', { silent: true }),
+      run: { env: bySudo, input: 'ok 0\n' },
+      after: {
+        stdout: 'locked\n',
+        calls: auditCalls(1),
+        files: {
+          '/run/azp-fleet': '755 /',
+          '/run/azp-fleet/lock': '644 ',
+          [last]: `644 ${note('mine')}`,
+          ...lines(auditLine('begin'), auditLine('end', 'ok 0')),
+          [log]: `600 earlier\n${auditLine('begin')}${auditLine('end', 'ok 0')}`,
+        },
+      },
+    },
+    {
       name: 'that was removed meanwhile stays removed; the system log has the end',
       script: audited,
       given: (host) => host.program('timeout', `[ "$1" = 5 ] || rm -f ${log}; shift; exec "$@"`),
@@ -411,7 +473,7 @@ export const auditSuite: ScriptSuite = {
     {
       name: 'that cannot be written stops no change, nor does a missing logger',
       script: audited,
-      given: (host) => host.folder(log).program('logger', 'exit 1'),
+      given: (host) => host.folder(log).program('logger', 'echo "no socket" >&2; exit 1'),
       run: { env: bySudo, input: 'ok 0\n' },
       after: {
         stdout: 'locked\n',
