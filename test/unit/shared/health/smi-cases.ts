@@ -88,6 +88,7 @@ export const smiSuite: ScriptSuite = {
       script: aloneScript(['0000:18:00.0']),
       given: (host: Parameters<NonNullable<ScriptSuite['given']>>[0]) =>
         host.program('nvidia-smi', `[ "$3" != -i ] || { printf '${said}'; exit ${code}; }`),
+      run: { env: { LANG: 'C.UTF-8' } },
       after: {
         stdout: `azp-fleet: gpu 0000:18:00.0 exit ${code}\n\n${kept}\nazp-fleet: more\n`,
         calls: [each[0] ?? '', ...more],
@@ -97,9 +98,12 @@ export const smiSuite: ScriptSuite = {
       name: `then CUDA, with the program for ${machine}`,
       script: cuda,
       given: (host: Parameters<NonNullable<ScriptSuite['given']>>[0]) =>
-        host.program('uname', `echo ${machine}`).program('timeout', 'echo 802; exit 3'),
+        host
+          .program('uname', `echo ${machine}`)
+          .program('timeout', 'echo 802; echo "a word" >&2; exit 3')
+          .file('/tmp/azp-fleet-cuda', 'from an earlier check'),
       after: {
-        stdout: 'azp-fleet: cuInit exit 3 802\n',
+        stdout: 'azp-fleet: cuInit exit 3 802\na word\n',
         calls: [whole, ...more, 'uname -m', 'timeout -k 5 20 /tmp/azp-fleet-cuda'],
         files: { '/tmp/azp-fleet-cuda': `700 ${callProgram(machine, 'libcuda.so.1', 'cuInit').toString()}` },
       },
@@ -108,6 +112,7 @@ export const smiSuite: ScriptSuite = {
       name: 'but not on a machine without a program',
       script: cuda,
       given: (host) => host.program('nvidia-smi', 'exit 14').program('uname', 'echo riscv64'),
+      run: { env: { program: 'eA==' } },
       after: { code: 14, calls: [whole, ...more, 'uname -m'], files: { '/tmp/azp-fleet-cuda': '644 ' } },
     },
     {
