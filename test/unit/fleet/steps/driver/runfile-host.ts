@@ -11,6 +11,6 @@ export const release: Release = {
   version: '580.95.05',
   sha256: sha256(runfile),
   file: name,
-  addresses: [`https://first/${name}`, `https://second/${name}`],
+  addresses: [`https://first,lab/${name}`, `https://second/${name}`],
 };
 export const there = (host: ScratchHost, text = runfile): ScratchHost => host.file(file, text);

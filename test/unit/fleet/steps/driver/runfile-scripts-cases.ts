@@ -133,7 +133,9 @@ next: run again
       name: 'reports three different errors that the installer printed before it opened its log',
       script: install(),
       given: (host) =>
-        there(host).program('sh', `for n in 4 2 "1 $TMPDIR" 2 3; do echo "ERROR: $n"; done >&2; exit 1`),
+        there(host)
+          .file('/var/log/nvidia-installer.log', 'ERROR: 0\n')
+          .program('sh', `for n in 4 2 "1 $TMPDIR" 2 3; do echo "ERROR: $n"; done >&2; exit 1`),
       after: {
         code: 1,
         stderr: `failed: the installer of NVIDIA driver 580.95.05 failed
@@ -142,7 +144,7 @@ seen: ERROR: 1 ${own}/fetched/work ERROR: 2 ERROR: 3
 next: check /var/log/nvidia-installer.log on the host, and run again
 `,
         calls: [runs],
-        files: { [`${own}/fetched/work`]: '700 /' },
+        files: { '/var/log/nvidia-installer.log': 'gone', [`${own}/fetched/work`]: '700 /' },
       },
     },
     {
