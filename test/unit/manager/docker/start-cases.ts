@@ -62,6 +62,11 @@ export const agentStartSuite: ScriptSuite = {
         after: { ...listener('/azp/home'), files: home('/azp/home') },
       },
     ]),
+    {
+      name: 'our image: where the base sets no HOME, the agent gets it',
+      script: `unset HOME\n${ownScript}`,
+      after: { ...listener('/home/agent'), files: home('/home/agent') },
+    },
     ...['.agent', '.credentials', '.credentials_rsaparams'].map((file) => ({
       name: `our image: without ${file} it says who starts it`,
       script: ownScript,
@@ -85,15 +90,16 @@ export const agentStartSuite: ScriptSuite = {
     {
       name: 'config.sh gets the secret only in its own variable',
       script: configScript,
+      given: (host) => host.file('/home/file'),
       run: {
         args: ['--url', "it's a"],
         input: "s3c ret\\ '\nrest\n",
-        env: { HOME: '/home/x', SECRET_INPUT: 'VSTS_AGENT_INPUT_TOKEN' },
+        env: { HOME: '/home/file', SECRET_INPUT: 'VSTS_AGENT_INPUT_TOKEN', secret: 'of the image' },
       },
       after: {
         code: 3,
-        stdout: "<--url><it's a>/azp /home/x <s3c ret\\ '>  rest\n",
-        files: home('/home/x'),
+        stdout: "<--url><it's a>/azp /azp/home <s3c ret\\ '>  rest\n",
+        files: home('/azp/home'),
       },
     },
     {

@@ -86,7 +86,9 @@ export const imageSuite: ScriptSuite = {
         host
           .without('git', 'curl')
           .drop('/usr/bin/tini', '/etc/ssl/certs/ca-certificates.crt')
-          .file('/var/lib/apt/lists/x');
+          .file('/var/lib/apt/lists/x')
+          // An unquoted pattern would match this file.
+          .file('/root/^libicu1+$');
         base(host, 'git', 'curl', 'tini', 'ca-certificates', ...libraries);
       },
       after: {
@@ -113,10 +115,13 @@ export const imageSuite: ScriptSuite = {
       },
     },
     {
-      name: 'no packages for graphics without graphics slots',
+      name: 'no packages for graphics, sudo and docker by another value than 1',
       script: install,
-      given: (host) => base(host, ...libraries.slice(3)),
-      run: { env: { GRAPHICS: '0' } },
+      given: (host) => {
+        host.without('sudo', 'docker');
+        base(host, 'sudo', 'docker', ...libraries.slice(3));
+      },
+      run: { env: { GRAPHICS: '1 x', JOBS_SUDO: '1 x', DOCKER_CLIENT: '1 x' } },
       after: { calls: [...made, ...homes], files: agent },
     },
     {
