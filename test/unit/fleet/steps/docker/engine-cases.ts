@@ -27,7 +27,7 @@ const newDockerd =
   (host: ScratchHost): void => {
     host.program(
       `${trial}/files/usr/bin/dockerd`,
-      `case $1 in --help) echo '${help}' ;; *) ${answer} ;; esac`,
+      `case $1 in --help) echo '${help}'; echo 'a --validate warning' >&2 ;; *) ${answer} ;; esac`,
     );
   };
 const asksHelp = 'dockerd --help';

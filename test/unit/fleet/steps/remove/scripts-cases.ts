@@ -24,7 +24,7 @@ const docker = (worker: string, removal = 0) => `case "$1 $*" in
   *"ps -q"*) echo c1 ;;
   top*) printf 'COMMAND\\nAgent.Listener\\n${worker}\\n'; echo 'a warning' >&2 ;;
   *"ps -aq"*kind=agent*) printf 'c1\\nc2\\n' ;;
-  image*ls*) echo azp-fleet/agent:4-cuda-1 ;;
+  image*ls*) echo azp-fleet/agent:4,cuda-1 ;;
   network*ls*) echo n1 ;;
 esac`;
 
@@ -122,7 +122,7 @@ next: wait until the job ends, or run systemctl start ${unit} on the host so tha
           'docker ps -aq --filter label=azp-fleet.kind=probe',
           'docker ps -aq --filter label=azp-fleet.kind=config',
           "docker image ls --filter label=azp-fleet.kind=image --format '{{.Repository}}:{{.Tag}}' azp-fleet/agent",
-          'docker image rm azp-fleet/agent:4-cuda-1',
+          'docker image rm azp-fleet/agent:4,cuda-1',
           "docker network ls -q --filter 'name=^azp-fleet$' --filter label=azp-fleet.kind=network",
           'docker network rm n1',
           'ip -4 rule show',
@@ -141,7 +141,7 @@ next: wait until the job ends, or run systemctl start ${unit} on the host so tha
       script: containersScript,
       given: (host) => host.program('docker', docker('bash', 1)),
       after: {
-        stdout: `left: azp-fleet/agent:4-cuda-1 is in use by other containers
+        stdout: `left: azp-fleet/agent:4,cuda-1 is in use by other containers
 left: other containers use azp-fleet's network
 `,
         calls: [
@@ -152,7 +152,7 @@ left: other containers use azp-fleet's network
           'docker ps -aq --filter label=azp-fleet.kind=probe',
           'docker ps -aq --filter label=azp-fleet.kind=config',
           "docker image ls --filter label=azp-fleet.kind=image --format '{{.Repository}}:{{.Tag}}' azp-fleet/agent",
-          'docker image rm azp-fleet/agent:4-cuda-1',
+          'docker image rm azp-fleet/agent:4,cuda-1',
           "docker network ls -q --filter 'name=^azp-fleet$' --filter label=azp-fleet.kind=network",
           'docker network rm n1',
           'ip -4 rule show',
@@ -385,7 +385,7 @@ next: start it (systemctl start docker), and run again
       given: (host) =>
         host
           .file(file, 'ours')
-          .file(`${file}.new`, 'half')
+          .file(`${file}.new`, 'half', { mode: 0o600 })
           .file(`${file}.before-azp-fleet`, "it's theirs")
           .file(`${file}.previous`, 'x'),
       run: { umask: '077' },
