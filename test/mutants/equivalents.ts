@@ -13,8 +13,8 @@ interface Equivalent {
 const numbers = 'preference|waited|pause|have|s|o|value|c|t0|t1|inode|code|uid|now|up|users|most';
 /** Variables, and arguments of functions, that hold names, ids, digests and versions of ours, or of a package manager. */
 const names =
-  '[12]|[@]|seen|from|to|h|mine|joined|kernel|service|compiler|name|pid|unit|pattern|vendor|gpu|id|e|supersedes|version|' +
-  'kind|image|family|module|into|native|way';
+  '[12]|[@]|seen|from|to|h|mine|joined|kernel|service|compiler|name|pid|unit|pattern|vendor|gpu|id|e|supersedes|' +
+  'kind|family|module|into|native|way';
 
 /** Dropped quotes around one of these. */
 function unquoted(variables: string): Pick<Equivalent, 'line' | 'kind' | 'after'> {
@@ -50,7 +50,6 @@ export const equivalents: readonly Equivalent[] = [
     kind: 'quotes',
     after: /--format \{\{|--qf %\{NAME\}-/,
   },
-  { why: 'among the arguments of find, ! is a plain word', line: /^find .* '!' -path/, kind: 'quotes' },
   {
     why: 'an argument, whose command may fail',
     line: '"$(systemctl is-active docker.service || :)"',
@@ -58,8 +57,15 @@ export const equivalents: readonly Equivalent[] = [
   },
   { why: 'it is a number', ...unquoted(numbers) },
   {
+    why: "the version of NVIDIA's driver, which has no blank",
+    line: /-v "\$version" -k|"\$seen" = "\$version"/,
+    kind: 'quotes',
+    after: / \$version /,
+  },
+  { why: 'it is a number, too', line: '[ "$left" -eq 0 ]', kind: 'quotes' },
+  {
     why: 'a process id, or a count',
-    line: /"\$\$"|"\$\?"|"\$\(id -u\)"|"\$\{5:-\}"|SUDO_UID|\$\{last:-\}|\$\{file##/,
+    line: /"\$\$"|"\$\?"|"\$\(id -u\)"|"\$\(id -u agent\)|"\$\{5:-\}"|SUDO_UID|\$\{last:-\}|\$\{file##/,
     kind: 'quotes',
   },
   {
@@ -99,11 +105,18 @@ export const equivalents: readonly Equivalent[] = [
     kind: 'quotes',
   },
   { why: "a build argument is in RUN's environment all the same", line: /^APT_MIRROR=/, kind: 'line' },
+  {
+    why: 'a shell gives no input to what it starts in the background',
+    line: /<\/dev\/null .*&$/,
+    kind: 'redirection',
+    after: /reboot' >/,
+  },
+  { why: 'the names of three files of ours', line: 'if [ ! -r "$file" ]; then', kind: 'quotes' },
   { why: 'where a script begins, it has no arguments', line: /^set --$/, kind: 'line' },
   { why: 'a net below a script whose variables are all set', line: /^set -u$/, kind: 'line' },
   {
     why: 'the file is a new one in a new folder',
-    line: />"\$(?:key|work\/source|sources\/[\w.-]+|f\.[abcd])"/,
+    line: />"\$(?:key|work\/source|folder\/node|sources\/[\w.-]+|f\.[abcd])"/,
     kind: 'redirection',
     after: '>>"$',
   },
