@@ -10,11 +10,11 @@ interface Equivalent {
 }
 
 /** Variables that hold numbers alone. */
-const numbers = 'preference|waited|pause|have|s|o|value|c|t0|t1|inode|code|uid|now|up|users|most';
+const numbers = 'preference|waited|pause|have|s|o|value|c|t0|t1|inode|code|uid|now|up|users|most|n';
 /** Variables, and arguments of functions, that hold names, ids, digests and versions of ours, or of a package manager. */
 const names =
   '[12]|[@]|seen|from|to|h|mine|joined|kernel|service|compiler|name|pid|unit|pattern|vendor|gpu|id|e|supersedes|' +
-  'kind|family|module|into|native|way';
+  'kind|family|module|into|native|way|i';
 
 /** Dropped quotes around one of these. */
 function unquoted(variables: string): Pick<Equivalent, 'line' | 'kind' | 'after'> {
@@ -154,6 +154,11 @@ export const equivalents: readonly Equivalent[] = [
     kind: 'quotes',
     after: '/proc/$pid/fd/*',
   },
+  { why: 'no case is left for it, either', line: /^ {8}alive\) ;;$/, kind: 'line' },
+  { why: 'await_state begins at 0, and to dash what is unset is 0', line: /^n=0$/ },
+  { why: 'the file has been removed above', line: 'echo "$mark" >"$d/run"', kind: 'redirection' },
+  { why: 'four words for each probe', line: /^ {2}while \[ "\$#" -gt 0 \]; do$/, kind: 'number' },
+  { why: 'four passes, whatever their names', line: 'for pass in 1 2 3 4', kind: 'number' },
   { why: 'below the limit, too', line: '|| size=0', kind: 'number' },
   { why: 'its caller hides the words', line: 'size=$(stat -c %s "$log"', kind: 'redirection' },
   { why: 'the last part of a case needs none', line: /^\s*;;$/, kind: 'line' },
@@ -187,7 +192,7 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'programs of one word', line: '"/usr/bin/$tool"', kind: 'quotes', after: '/usr/bin/$tool;' },
   { why: 'what is fetched removes no package', line: /^away=$/, kind: 'line' },
   { why: 'a simulation purges nothing', line: 'case " $purged " in', kind: 'quotes' },
-  { why: 'it is empty, or one word', line: '[ -z "$refused" ]', kind: 'quotes' },
+  { why: 'it is empty, or one word', line: /\[ -z "\$(?:refused|\{shared:-\})" \]/, kind: 'quotes' },
   {
     why: 'every package has a name, and none without an architecture is matched',
     line: /name = foreign = (?:held = )?""/,

@@ -68,13 +68,19 @@ export const followChangeSuite: ScriptSuite = {
     {
       name: 'that was followed before a cut is followed to its end, even if it has ended',
       script: again,
-      given: (host) => leftover(host, { output: '0123', began: 'inv-1\n', code: '0' }),
-      after: { ...finished('23', 'end 0\n'), calls: [query, ...cleared] },
+      given: (host) =>
+        leftover(host, { output: '0123', began: 'inv-1\n', code: '0', lock: 'from its start' }),
+      after: { ...finished('23', 'end 0\n'), calls: [query, ...cleared], files: {} },
     },
     {
       name: 'that was replaced by a later start is reported so, and the later start continues',
       script: again,
       given: (host) => leftover(host, { output: '0123', began: 'inv-2\n', code: '0' }),
+      after: { stderr: 'dead replaced\n', calls: [query] },
+    },
+    {
+      name: 'of which nothing is left was replaced, too',
+      script: again,
       after: { stderr: 'dead replaced\n', calls: [query] },
     },
     {
@@ -171,7 +177,7 @@ export const followChangeSuite: ScriptSuite = {
     {
       name: 'without any output is followed, too',
       script: fromStart,
-      given: (host) => leftover(host, { code: '0' }),
+      given: (host) => leftover(host, { began: 'inv-1\n', code: '0' }),
       after: { ...finished('', 'end 0\n'), calls: [query, ...cleared] },
     },
   ],

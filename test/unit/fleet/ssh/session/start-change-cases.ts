@@ -47,10 +47,10 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
     {
       name: 'of the same start that has ended is reported, not started again',
       script: start,
-      given: (host) => leftover(host, { run: 'r-1 boot-1\n', output: '0123', began: 'inv-1\n', code: '7' }),
+      given: (host) => leftover(host, { run: 'r-1 boot-1\n', output: '0123', code: '7' }),
       after: {
         stdout: '0123',
-        stderr: 'started inv-1\nend 7\n',
+        stderr: 'started \nend 7\n',
         calls: [query, ...cleared],
         files: locked,
       },
@@ -193,7 +193,7 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
         host.age('/var/lib/azp-fleet/changes/y-1/code', 40 * 86400);
         host.age('/var/lib/azp-fleet/changes/y-1', 29.5 * 86400);
         host.age('/var/lib/azp-fleet/changes/y 2', 31.5 * 86400);
-        host.file(`${folder}/lock`).age(folder, 40 * 86400);
+        host.file(`${folder}/lock`, 'from an earlier run').age(folder, 40 * 86400);
       },
       after: {
         stdout: output,
@@ -215,15 +215,29 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
       after: { code: 1, stderr: 'nosystemd\n' },
     },
     {
-      name: 'that systemd refuses is reported as not started',
+      name: 'that systemd refuses is reported as not started, also in a boot without an id',
       script: start,
       given: (host) =>
-        host.program('systemd-run', 'echo "Failed to start transient service unit" >&2; exit 1'),
+        host
+          .drop('/proc/sys/kernel/random/boot_id')
+          .program('systemd-run', 'echo "Failed to start transient service unit" >&2; exit 1'),
       after: {
         code: 1,
         stderr: 'Failed to start transient service unit\nnotstarted \n',
         calls: launched,
-        files: { ...prepared, ...mark },
+        files: { ...prepared, [`${folder}/run`]: '600 r-1 \n' },
+      },
+    },
+    {
+      name: 'that began although systemd-run failed is followed to its end',
+      script: start,
+      given: (host) =>
+        host.program('systemd-run', 'for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last"'),
+      after: {
+        stdout: output,
+        stderr: 'started inv-1\nend 1\n',
+        calls: [...launched, ...cleared],
+        files: ended,
       },
     },
     {
@@ -277,7 +291,7 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
       },
     },
     {
-      name: 'is not started if the mark cannot be written',
+      name: 'is not started if the mark of an earlier start stays',
       script: start,
       given: (host) => host.folder(`${folder}/run/x`),
       after: {
@@ -285,6 +299,18 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
         stderr: `rm: cannot remove '${folder}/run': Is a directory\nnotstarted \n`,
         calls: [query],
         files: { [`${folder}/lock`]: '600 ' },
+      },
+    },
+    {
+      name: 'is not started if its mark cannot be written',
+      script: start,
+      given: (host) =>
+        host.program('systemctl', `case $1 in show) echo SubState=dead ;; stop) mkdir ${folder}/run ;; esac`),
+      after: {
+        code: 1,
+        stderr: `script: cannot create ${folder}/run: Is a directory\nnotstarted \n`,
+        calls: [query, ...swept, query],
+        files: { ...prepared, [`${folder}/run`]: '700 /' },
       },
     },
     {
