@@ -19,9 +19,9 @@ const names =
 /** Dropped quotes around one of these. */
 function unquoted(variables: string): Pick<Equivalent, 'line' | 'kind' | 'after'> {
   return {
-    line: new RegExp(`"[^"]*\\$(?:\\{)?(?:${variables})\\b|"\\$(?:${variables})`),
+    line: new RegExp(`"[^"]*\\$(?:\\{)?(?:${variables})(?!\\w)`),
     kind: 'quotes',
-    after: new RegExp(`(?<!["\\w}/])\\$\\{?(?:${variables})`),
+    after: new RegExp(`(?<!["\\w}/])\\$\\{?(?:${variables})(?!\\w)`),
   };
 }
 
