@@ -134,7 +134,6 @@ export const equivalents: readonly Equivalent[] = [
     line: '[ -d "$folder" ] || continue',
     after: /^ *(?:\[ -d "\$folder" \])?$/,
   },
-  { why: 'it is read, or the loop continues', line: /^ *name=$/, kind: 'line' },
   { why: 'a bracket without an end is a plain character', line: "'['*) break ;;", kind: 'quotes' },
   {
     why: 'an equal one changes nothing',

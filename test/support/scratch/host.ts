@@ -24,7 +24,7 @@ const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 const programs = '/usr/local/sbin';
 const tab = String.fromCodePoint(9);
 const callsFile = '.calls';
-const unquoted = '.unquoted';
+const unquoted = 'unquoted';
 
 /** For a script that hangs: on a slow machine with 20 busy loops beside it, the longest one took more than five minutes. */
 export const hangsMs = 1_500_000;

@@ -57,7 +57,6 @@ for group in "$groups"/*.slice/*.service "$groups"/*.slice/*.slice/*.service "$s
   [ -r "$group/cgroup.procs" ] || continue
   case $unit in ${nodeUnits}) say "runs $unit" ;; esac
   while read -r pid; do
-    name=
     read -r name <"/proc/$pid/comm" || continue
     case $name in
       kubelet | kubelite | k3s | k3s-server | k3s-agent | rke2 | nomad | slurmd) say "runs $unit $name" ;;
