@@ -190,13 +190,15 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'awk counts from 1, or from nothing', line: 'older[$field] = 1', kind: 'operator' },
   { why: 'programs of one word', line: '"/usr/bin/$tool"', kind: 'quotes', after: '/usr/bin/$tool;' },
   { why: 'what is fetched removes no package', line: /^away=$/, kind: 'line' },
+  { why: 'names that are not known are looked up one by one', line: /^know tool$/, kind: 'line' },
+  { why: 'no known name is asked for before the next are known', line: /^ {2}known=$/, kind: 'line' },
+  { why: 'no key is fetched beside it', line: /^wait$/, kind: 'line' },
+  { why: 'nothing that fails follows', line: /^set -e$/, kind: 'line' },
   { why: 'a simulation purges nothing', line: 'case " $purged " in', kind: 'quotes' },
   { why: 'it is empty, or one word', line: /\[ -z "\$(?:refused|\{shared:-\})" \]/, kind: 'quotes' },
   {
     why: 'every package has a name, and none without an architecture is matched',
     line: /name = foreign = (?:held = )?""/,
-    kind: 'operator',
-    after: / != foreign| foreign != ""/,
   },
   { why: 'written again before apt reads it', line: 'cp /var/lib/dpkg/status status', kind: 'line' },
 ];

@@ -31,11 +31,11 @@ const holds = (
   .join('\n');
 
 /** The status file of a host on which dpkg was interrupted. */
-const damaged = ['libtool amd64', 'libtool-bin amd64', 'libi i386', 'libi amd64', 'libdata all']
+const damaged = ['libtool amd64', 'tool amd64', 'libtool-bin amd64', 'libi i386', 'libi amd64', 'libdata all']
   .map((each) => each.split(' '))
   .map(
-    ([name, of]) =>
-      `Package: ${name}\nStatus: ${name === 'libtool-bin' ? 'hold ok installed' : 'install ok installed'}\nArchitecture: ${of}\n`,
+    ([name = '', of]) =>
+      `Package: ${name}\nStatus: ${name.includes('tool') ? 'hold' : 'install'} ok installed\nArchitecture: ${of}\n`,
   )
   .join('\n');
 /** apt-cache with descriptions of packages. */
@@ -115,7 +115,7 @@ end
         )
         .program('dpkg', 'echo amd64', { silent: true })
         .file('/var/lib/dpkg/status', damaged)
-        .program('apt-cache', showing, { silent: true })
+        .program('apt-cache', showing)
         .program(
           'apt-get',
           `case " $* " in
@@ -136,9 +136,11 @@ end
       calls: [
         ...read.slice(1),
         listed,
+        'apt-cache madison tool',
         ...possible.slice(0, 1),
         completing,
         aptGetCall('-s install --allow-downgrades libtool=2.0 libi:i386=2.0 libdata=3'),
+        'apt-cache show libtool=2.0 libi:i386=2.0 libdata=3',
         ...possible,
       ],
       files: {
@@ -146,7 +148,11 @@ end
         ...emptyWorld,
         '/run/refused': 'gone',
         '/run/copy': '644 ',
-        '/run/seen/status': `644 Package: libtool-bin
+        '/run/seen/status': `644 Package: tool
+Status: install ok installed
+Architecture: amd64
+
+Package: libtool-bin
 Status: hold ok installed
 Architecture: amd64
 
@@ -177,7 +183,6 @@ Version: 3
       host.program(
         'apt-cache',
         '[ "$1" = pkgnames ] && printf "tool\\nold\\n" || printf "%s | 5:2.1-1 | x\\n" "$2"',
-        { silent: true },
       );
     },
     after: {
@@ -187,7 +192,7 @@ offer 5:2.1-1
 end
 `,
       stderr: heard,
-      calls: [...read, listed, completing],
+      calls: [...read, listed, completing, 'apt-cache madison tool', 'apt-cache pkgnames tool'],
       files: made,
     },
   },
@@ -299,7 +304,7 @@ Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
   },
   {
     name: 'reports an invalid question',
-    script: ask({ ...docker, before: 'exit 3' }),
+    script: ask({ ...docker, before: "sh -c 'exit 3'" }),
     after: {
       stdout: `begin docker-install-1
 broken 3

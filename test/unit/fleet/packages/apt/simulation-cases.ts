@@ -1,7 +1,7 @@
 import { aptPrelude, consequenceFilters, download } from '../../../../../src/fleet/packages/apt/prelude.ts';
 import type { ScriptCase, ScriptSuite } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
-import { aptGetCall, has, offered, completing } from './apt-host.ts';
+import { aptGetCall, completing, database, offered } from './apt-host.ts';
 import { answerCases } from './simulation-answer-cases.ts';
 import {
   ask,
@@ -18,6 +18,7 @@ import {
   plain,
   read,
   mirrored,
+  mirrorsHeard,
   simulatedHost,
   site,
   uris,
@@ -201,7 +202,8 @@ end
       host
         .program('/usr/lib/apt/apt-helper', ': >"$5"', { silent: true })
         .program('dpkg-deb', 'tar -cf - -C /run/keyring .', { silent: true })
-        .file('/run/keyring/usr/share/keyrings/cuda-archive-keyring.gpg', ''),
+        .file('/run/keyring/usr/share/keyrings/cuda-archive-keyring.gpg', '')
+        .file('/run/listened', mirrorsHeard),
     after: {
       stdout: `silent docker 
 silent nvidia-container-toolkit 
@@ -211,12 +213,14 @@ version 5:2.0,1-1
 upgrade tool 1.9 2.0
 end
 `,
-      stderr: heard,
+      stderr: ` .lab\n${mirrorsHeard}0\n`,
       calls: [...read, completing, asked, freed, uris],
       files: made,
     },
   },
 ];
+
+const pin570 = '/etc/apt/preferences.d/branch-570';
 
 /** The simulation folder with the packages that a driver needs first. */
 const driverWorldCases: readonly ScriptCase[] = [
@@ -239,7 +243,13 @@ const driverWorldCases: readonly ScriptCase[] = [
             .map((name) => `Package: ${name}\nStatus: hold ok installed\n`)
             .join('\n'),
         );
-      has(host, 'drv 570.1-1', 'libdrv 570.1-1');
+      host
+        .file(
+          database,
+          'drv 570.1-1 installed\nlibdrv 570.1-1 installed\nnvidia-driver-pinning-570 1 config-files\n',
+        )
+        .file('/var/lib/dpkg/info/nvidia-driver-pinning-570.list', `${host.at(pin570)}\n`)
+        .file(pin570, 'x');
       offered(
         host,
         'drv 580,1.9-1',

@@ -19,6 +19,11 @@ export const mirrored = {
   mirrors: { ...site.mirrors, nvidiaDriver: 'http://mirror/cuda' },
   caPem: "it's PEM",
 };
+/** apt's words about these mirrors. */
+export const mirrorsHeard = `Get:1 ${dockerUri} x
+Get:2 http://mirror/kit/stable/deb/amd64 x
+Get:3 http://mirror/cuda/debian12/x86_64 x
+`;
 
 export const docker: Transaction = {
   vendor: 'docker',

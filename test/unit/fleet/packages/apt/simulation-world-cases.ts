@@ -4,7 +4,6 @@ import {
   ask,
   asked,
   docker,
-  dockerUri,
   emptyWorld,
   freed,
   heard,
@@ -12,6 +11,7 @@ import {
   made,
   plain,
   mirrored,
+  mirrorsHeard,
   read,
   uris,
 } from './simulation-host.ts';
@@ -82,10 +82,7 @@ Status: hold ok installed
     }),
     given: (host) =>
       host
-        .file(
-          '/run/listened',
-          `Get:1 ${dockerUri} x\nGet:2 http://mirror/kit/stable/deb/amd64 x\nGet:3 http://mirror/cuda/debian12/x86_64 x\n`,
-        )
+        .file('/run/listened', mirrorsHeard)
         .file('/etc/apt/sources.list.d/azp-fleet-nvidia.sources', 'old')
         .file('/etc/apt/sources.list.d/azp-fleet-nvidia-container-toolkit.sources', 'old')
         .file(
