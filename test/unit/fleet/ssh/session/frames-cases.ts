@@ -2,10 +2,11 @@ import { runAlone } from '../../../../../src/fleet/facts/probe.ts';
 import { frameScript } from '../../../../../src/fleet/ssh/session/frames.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 
+const slow = { name: 'slow', script: `echo it; ${runAlone}; cat; echo "$#"`, timeoutS: 20 };
 const probes = [
   { name: 'well', script: "echo 'two  blanks'\necho \"it's err\" >&2; printf 'no newline'" },
   { name: 'fails', script: 'cat; echo "$#"; exit 7', timeoutS: 9 },
-  { name: 'slow', script: `echo it; ${runAlone}; cat; echo "$#"`, timeoutS: 20 },
+  slow,
 ];
 const frames = frameScript(probes, 1000).replaceAll(/[0-9a-f]{24}/g, 'n0n0');
 const framed = `frames n0n0
@@ -40,7 +41,6 @@ else
   : >/run/wrote
 fi`;
 const shared = '-k 1 7\n-k 1 5\n';
-const slow = '-k 1 22\n-k 1 20\n';
 const ofOwn = (limit: number): string => `-k 1 ${limit + 2}\n-k 1 ${limit}\n`;
 const made = { '/run/made': '644 -d /run/azp-fleet-facts.XXXXXX\n' };
 
@@ -62,7 +62,7 @@ export const framesSuite: ScriptSuite = {
       run: { input: 'not for probes' },
       after: {
         stdout: framed,
-        files: { '/run/limit': `644 ${shared}${slow}`, ...made },
+        files: { '/run/limit': `644 ${shared}${ofOwn(20)}`, ...made },
       },
     },
     {
@@ -152,18 +152,15 @@ ${['one', 'two', 'three', 'four', 'five', 'six']
     },
     {
       name: 'output over the limit is cut, also of one that runs on its own',
-      script: frameScript([{ name: 'long', script: `${runAlone}; printf 'x  %057d' 0` }], 50).replaceAll(
-        /[0-9a-f]{24}/g,
-        'n0n0',
-      ),
+      script: frameScript(
+        [...probes.slice(0, 2), { ...slow, script: `${runAlone}; printf "x  %057d" 0` }],
+        50,
+      ).replaceAll(/[0-9a-f]{24}/g, 'n0n0'),
       after: {
-        stdout: `frames n0n0
-
-n0n0 begin long
-x  ${'0'.repeat(47)}
-n0n0 end 0 12.34 12.34 10
+        stdout: `${framed.slice(0, framed.indexOf('it\n'))}x  ${'0'.repeat(47)}
+n0n0 end 0 12.34 12.34 20
 `,
-        files: { '/run/limit': `644 ${shared}${ofOwn(10)}`, ...made },
+        files: { '/run/limit': `644 ${shared}${ofOwn(20)}`, ...made },
       },
     },
     {
@@ -175,7 +172,7 @@ n0n0 end 0 12.34 12.34 10
           '[ "$#" -eq 1 ] || { echo "mktemp: no" >&2; exit 1; }; mkdir /tmp/t && echo /tmp/t',
           { silent: true },
         ),
-      after: { stdout: framed, files: { '/run/limit': `644 ${shared}${slow}` } },
+      after: { stdout: framed, files: { '/run/limit': `644 ${shared}${ofOwn(20)}` } },
     },
     {
       name: 'without any temporary folder',

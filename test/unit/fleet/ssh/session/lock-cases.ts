@@ -145,10 +145,10 @@ export const lockSuite: ScriptSuite = {
     {
       name: 'is not taken again if another run had it, even after a reboot',
       script: again,
-      given: (host) => host.file(last, `other${'x'.repeat(10_000)}`),
+      given: (host) => host.file(last, `other  ${'x'.repeat(10_000)}`),
       after: {
         code: 76,
-        stdout: `passed other${'x'.repeat(4091)}\n`,
+        stdout: `passed other  ${'x'.repeat(4089)}\n`,
         calls: ['flock -n 9'],
         files: { '/run/azp-fleet': '755 /', '/run/azp-fleet/lock': '644 ' },
       },
