@@ -10,7 +10,7 @@ interface Equivalent {
 }
 
 /** Variables that hold numbers alone. */
-const numbers = 'preference|waited|pause|have|s|o|value|c|t0|t1|inode|code|uid|now|up|users|most|n';
+const numbers = 'preference|waited|pause|have|s|o|value|c|t0|t1|inode|code|uid|now|up|users|most|n|failed';
 /** Variables, and arguments of functions, that hold names, ids, digests and versions of ours, or of a package manager. */
 const names =
   '[12]|[@]|seen|from|to|h|mine|joined|kernel|service|compiler|name|pid|unit|pattern|vendor|gpu|id|e|supersedes|' +
@@ -42,6 +42,17 @@ export const equivalents: readonly Equivalent[] = [
     line: /nvidia-smi .* \| sort -u\) \|\| :$/,
     kind: 'rest',
     after: /sort -u\)$/,
+  },
+  {
+    why: 'the exit code is not read there',
+    line: /\^config-files \/\/p|\/proc\/self\/mountinfo/,
+    kind: 'rest',
+    after: /(?:config-files \/\/p'|2>\/dev\/null)$/,
+  },
+  {
+    why: 'a failed apt-get ends the script all the same',
+    line: /^ {4}apt_get "\$@" \|\| failed=/,
+    kind: 'rest',
   },
   { why: 'a failed cd ends the script, because it runs with -e', line: /^cd .* \|\| exit$/, kind: 'rest' },
   {
@@ -94,6 +105,27 @@ export const equivalents: readonly Equivalent[] = [
   },
   { why: 'it puts its words together, as echo does', line: "say 'socket ", kind: 'quotes' },
   { why: 'nothing in it splits: our own names, ids, digests and versions', ...unquoted(names) },
+  {
+    why: 'a process id, between plain words',
+    line: '[ -r "/proc/$1/comm" ]',
+    kind: 'quotes',
+    after: '[ -r /proc/$1/comm ]',
+  },
+  { why: 'a mount point of /var/lib, or its device', line: /^ *case \$\(lock_device/, kind: 'quotes' },
+  { why: 'empty, or one word', line: '[ -z "$tried" ]', kind: 'quotes' },
+  { why: 'the name of a function', line: '"$again" "$@"', kind: 'quotes', after: '$again "$@"' },
+  {
+    why: 'at the end of a word that no filter reads: apt has more lines, and more words in them',
+    line: /printf '%s\\n' "\$answer" \| (?:removals|downgrades)/,
+    kind: 'quotes',
+    after: 'printf %s\\n "$answer"',
+  },
+  {
+    why: 'nothing of this name is purged before that',
+    line: /case " \$purged " in \*' (?:old|drv-\d+|vendor-drv|pin-\w+) '/,
+    kind: 'quotes',
+    after: 'case  $purged  in',
+  },
   {
     why: 'nothing in it splits: words of apt, one at a time',
     line: /\$\{entry%%|\$\{release%%|\$\{pattern%%|SHA256:\$3/,
@@ -172,6 +204,7 @@ export const equivalents: readonly Equivalent[] = [
     line: /^\s*1\d{3} \w+ \d+ '|socket\(S, 1, 1, 0|exit \(found \? 0 : 1\)/,
     kind: 'number',
   },
+  { why: 'it is 0, or above 1', line: /"\$(?:waited|pause)" -gt 0/, kind: 'number' },
   { why: 'four words for each frame', line: /^frames='while \[ "\$#" -gt 0/, kind: 'number' },
   {
     why: 'a number of seconds',
@@ -189,6 +222,9 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'cat reads any number of lines', line: 'more=there', kind: 'operator' },
   { why: 'awk counts from 1, or from nothing', line: 'older[$field] = 1', kind: 'operator' },
   { why: 'programs of one word', line: '"/usr/bin/$tool"', kind: 'quotes', after: '/usr/bin/$tool;' },
+  { why: 'every script that asks reads the lists first, which sets it', line: /^known=$/, kind: 'line' },
+  { why: 'what guard has let pass passes again', line: /^ {2}return$/, kind: 'line' },
+  { why: 'a name alone is no NAME=VERSION', line: /^ {2}shift$/, kind: 'line' },
   { why: 'what is fetched removes no package', line: /^away=$/, kind: 'line' },
   { why: 'names that are not known are looked up one by one', line: /^know tool$/, kind: 'line' },
   { why: 'no known name is asked for before the next are known', line: /^ {2}known=$/, kind: 'line' },

@@ -1,11 +1,12 @@
-import { statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, statSync } from 'node:fs';
 
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 
 /** Installed packages, one a line: name, version, status. */
 export const database = '/var/lib/dpkg/state';
 /** Offered packages, one a line: name, version. */
-const offers = '/var/lib/apt/offers';
+export const offers = '/var/lib/apt/offers';
 /** Names that stay installed after apt removed them, one a line. */
 export const reinstalled = '/var/lib/apt/reinstalled';
 /** Names of installed packages that are not held, one a line. */
@@ -30,9 +31,7 @@ export function aptHost(host: ScratchHost): void {
     .folder('/var/lib/dpkg/updates', '/etc/apt/sources.list.d', '/var/lib/apt/lists')
     .program('dpkg', '')
     .program('apt-mark', 'echo "set on hold."; [ "$1" = hold ] || { echo "a word" >&2; exit 1; }')
-    .program('apt-cache', `case $1 in madison) ${madison} ;; policy) ${policy} ;; *) exit 1 ;; esac`, {
-      silent: true,
-    })
+    .program('apt-cache', aptCache, { silent: true })
     .program('dpkg-query', query, { silent: true })
     .program('apt-get', aptGet);
 }
@@ -55,6 +54,30 @@ export function locked(host: ScratchHost, file: string, pid: number): void {
   );
 }
 
+/** Shell text: the lock of `lockedLater` is taken. */
+export const lockNow = 'cp /var/lib/locks.then /proc/locks';
+
+/** The lock is free until a program of the host takes it by `lockNow`, and then until the script has waited once. */
+export function lockedLater(host: ScratchHost, file: string, pid: number): void {
+  locked(host, file, pid);
+  host
+    .file('/var/lib/locks.then', readFileSync(host.at('/proc/locks')))
+    .file('/proc/locks')
+    .program('sleep', ': >/proc/locks');
+}
+
+/** Another process takes a lock while apt-get does this. */
+export function lockedDuring(host: ScratchHost, words: string, file: string, pid: number): void {
+  lockedLater(host, file, pid);
+  host.program('apt-get', `case " $* " in *' -s '*) ;; *' ${words} '*) ${lockNow} ;; esac\n${aptGet}`);
+}
+
+/** The kernel tells which device has the package database: `254:0` is fe:00 in its table of locks. */
+export function mounted(host: ScratchHost, device: string): void {
+  const mount = execFileSync('stat', ['-c', '%m', host.at('/var/lib/dpkg')], { encoding: 'utf8' }).trim();
+  host.file('/proc/self/mountinfo', `20 1 99:9 / /elsewhere rw\n21 1 ${device} / ${mount} rw\n`);
+}
+
 const madison = `shift
 while read -r name version; do
   for package; do
@@ -66,6 +89,8 @@ done <${offers}`;
 const policy = `echo "$2:"; echo '  Installed: (none)'; while read -r name version; do
   if [ "$name" = "$2" ]; then echo "  Candidate: $version"; break; fi
 done <${offers}`;
+
+export const aptCache = `case $1 in madison) ${madison} ;; policy) ${policy} ;; *) exit 1 ;; esac`;
 
 const query = `format=\${2#-f=}
 if [ "$1" = -L ]; then

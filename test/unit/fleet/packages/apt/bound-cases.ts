@@ -1,8 +1,18 @@
 import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
-import { readFileSync } from 'node:fs';
 
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
-import { aptGetCall, completing, database, has, locked, simulation, updated, updating } from './apt-host.ts';
+import {
+  aptGetCall,
+  completing,
+  database,
+  has,
+  lockedDuring,
+  lockedLater,
+  lockNow,
+  simulation,
+  updated,
+  updating,
+} from './apt-host.ts';
 
 const transaction = {
   vendor: 'docker',
@@ -15,6 +25,8 @@ const transaction = {
 const agreed = apt.install(transaction, { removes: ['gdm3'], downgrades: ['libtool', 'libc?'] });
 const nothing = apt.install(transaction, { removes: [], downgrades: [] });
 
+const alone = apt.install({ ...transaction, before: '' }, { removes: [], downgrades: [] });
+
 const lower = 'The following packages will be DOWNGRADED:\n  libtool libc6:i386\n';
 const opening = [...updating, 'apt-mark unhold tool'];
 const looked = aptGetCall('-s install --allow-downgrades tool');
@@ -22,6 +34,11 @@ const brought = ['headers more', 'pinned'].flatMap((names) => [
   aptGetCall(`-s install ${names}`),
   aptGetCall(`install ${names}`),
 ]);
+const completed = [
+  completing,
+  aptGetCall('-s install --allow-downgrades lib=1'),
+  aptGetCall('install --allow-downgrades lib=1'),
+];
 const stopped = (what: string, expected: string, seen: string) => ({
   code: 1,
   stderr: `failed: apt would also ${what} other packages
@@ -37,6 +54,7 @@ next: run again and confirm the new plan
 const otherBranch = apt.install({
   ...transaction,
   remove: ['drv-pin-570', 'drv-570'],
+  mayRemove: [],
   before: 'pin drv-pin-580',
 });
 
@@ -64,18 +82,13 @@ export const boundCases: readonly ScriptCase[] = [
   },
   {
     name: 'checks again after it waited for unattended-upgrades, which made it a downgrade',
-    script: apt.install({ ...transaction, before: '' }, { removes: [], downgrades: [] }),
+    script: alone,
     given: (host) => {
-      locked(host, '/var/lib/dpkg/lock-frontend', 812);
+      lockedLater(host, '/var/lib/dpkg/lock-frontend', 812);
       host
         .file('/proc/812/comm', 'unattended-upgr\n')
-        .file('/var/lib/locks.then', readFileSync(host.at('/proc/locks')))
-        .file('/proc/locks')
         .file('/var/lib/simulation.then', lower)
-        .program(
-          'apt-get',
-          `case $* in *' -s '*) cat ${simulation} 2>/dev/null || cp /var/lib/locks.then /proc/locks ;; esac`,
-        )
+        .program('apt-get', `case $* in *' -s '*) cat ${simulation} 2>/dev/null || ${lockNow} ;; esac`)
         .program('sleep', `cp /var/lib/simulation.then ${simulation}; : >/proc/locks`);
     },
     after: {
@@ -83,6 +96,53 @@ export const boundCases: readonly ScriptCase[] = [
       stdout: 'waiting, because unattended-upgr (pid 812) holds /var/lib/dpkg/lock-frontend (0 s)\n',
       calls: [...opening, looked, 'sleep 2', looked, 'apt-mark hold tool'],
       files: { ...updated, [simulation]: `644 ${lower}` },
+    },
+  },
+  {
+    name: 'checks again what it had to complete after it waited',
+    script: alone,
+    given: (host) => {
+      lockedLater(host, '/var/lib/dpkg/lock-frontend', 812);
+      host.program(
+        'apt-get',
+        `case $* in
+  *' --fix-broken '*) echo 'Inst lib (1 Docker:x [amd64])' ;;
+  *lib=1*) ;;
+  *' -s '*) echo x >>/run/.asked
+    case $(wc -l </run/.asked) in 1) ${lockNow} ;; 2) exit 100 ;; *) echo 'Remv gdm3 [43]' ;; esac ;;
+esac`,
+      );
+    },
+    after: {
+      ...stopped('remove', 'none may be removed', 'gdm3'),
+      stdout: 'waiting, because unknown (pid 812) holds /var/lib/dpkg/lock-frontend (0 s)\n',
+      calls: [...opening, looked, 'sleep 2', looked, ...completed, looked, 'apt-mark hold tool'],
+    },
+  },
+  {
+    name: 'asks again for what it brings first once it had to complete other packages',
+    script: nothing,
+    given: (host) =>
+      host.program(
+        'apt-get',
+        `case $* in
+  *' --fix-broken '*) echo 'Inst lib (1 Docker:x [amd64])' ;;
+  *' -s '*headers*) [ -e /run/.completed ] || exit 100 ;;
+  *' -s '*) ;;
+  *lib=1*) : >/run/.completed ;;
+esac`,
+      ),
+    after: {
+      calls: [
+        ...opening,
+        aptGetCall('-s install headers more'),
+        ...completed,
+        ...brought,
+        looked,
+        aptGetCall('install --allow-downgrades tool'),
+        'apt-mark hold tool',
+      ],
+      files: updated,
     },
   },
   {
@@ -115,15 +175,20 @@ export const boundCases: readonly ScriptCase[] = [
   {
     name: 'does not name a package that it has purged: a folder of packages does not offer it',
     script: otherBranch,
-    given: (host) => host.file(database, 'drv-pin-570 1.0 config-files\ndrv-570 1.0 installed\n'),
+    given: (host) => {
+      host.file(database, 'drv-pin-570 1.0 config-files\ndrv-570 1.0 installed\n');
+      lockedDuring(host, 'install drv-pin-580', '/var/lib/dpkg/lock', 812);
+    },
     after: {
-      stdout: 'apt did install drv-pin-580\napt did install tool drv-570-\n',
+      stdout:
+        'apt did install drv-pin-580\nwaiting, because unknown (pid 812) holds /var/lib/dpkg/lock (0 s)\napt did install tool drv-570-\n',
       calls: [
         ...updating,
         'apt-mark unhold drv-pin-570 drv-570',
         completing,
         aptGetCall('-s install drv-pin-580'),
         aptGetCall('install drv-pin-580'),
+        'sleep 2',
         'dpkg --purge drv-pin-570',
         aptGetCall('-s install --allow-downgrades tool drv-570-'),
         aptGetCall('install --allow-downgrades tool drv-570-'),
@@ -133,6 +198,43 @@ export const boundCases: readonly ScriptCase[] = [
         ...updated,
         [database]: '644 drv-pin-570 1.0 config-files\ndrv-pin-580 9.9 installed\ntool 9.9 installed\n',
       },
+    },
+  },
+  {
+    name: 'names a pinning package that is still installed',
+    script: otherBranch,
+    given: (host) => has(host, 'drv-pin-570 1.0', 'drv-570 1.0'),
+    after: {
+      stdout: 'apt did install drv-pin-580\napt did install tool drv-pin-570- drv-570-\n',
+      calls: [
+        ...updating,
+        'apt-mark unhold drv-pin-570 drv-570',
+        completing,
+        aptGetCall('-s install drv-pin-580'),
+        aptGetCall('install drv-pin-580'),
+        aptGetCall('-s install --allow-downgrades tool drv-pin-570- drv-570-'),
+        aptGetCall('install --allow-downgrades tool drv-pin-570- drv-570-'),
+        'apt-mark hold tool',
+      ],
+      files: { ...updated, [database]: '644 drv-pin-580 9.9 installed\ntool 9.9 installed\n' },
+    },
+  },
+  {
+    name: 'stops if a package besides those of the other branch would be removed',
+    script: otherBranch,
+    given: (host) => {
+      has(host, 'drv-570 1.0');
+      host.file(simulation, 'Remv drv-570 [1.0]\nRemv theirs [1.0]\n');
+    },
+    after: {
+      code: 1,
+      stderr: `failed: apt would also remove other packages
+expected: only drv-pin-570, drv-570 may be removed
+seen: theirs${' '}
+next: remove them by hand if nothing needs them, or remove this host from the inventory, and run again
+`,
+      calls: [...updating, 'apt-mark unhold drv-570', completing, aptGetCall('-s install drv-pin-580')],
+      files: updated,
     },
   },
 ];

@@ -44,6 +44,8 @@ export const branchCases: readonly ScriptCase[] = [
         'drv 590.1-1',
         'drv 580,1.9-1',
         'drv 580,1.1-1',
+        'drv-dkms 580,1.9-2',
+        'drv-dkms 580,1.9-1',
         'persist 580,1.8-1',
         'persist 5580,1.9-1',
         'compute 580,1.8-1',
@@ -79,24 +81,31 @@ drv-dkms 580,1.9-1 installed
     },
   },
   {
-    name: 'installs a new driver without optional packages of another version',
+    name: 'installs a new driver, the modules of its release, and no optional packages of another version',
     script: driver,
     given: (host) => {
       has(host);
-      offered(host, 'drv 580,1.9-1', 'persist 580,1.9-1', 'compute 580,1.8-1');
+      offered(
+        host,
+        'drv 580,1.9-1',
+        'drv-dkms 580.2-1',
+        'drv-dkms 580,1.9-0',
+        'persist 580,1.9-1',
+        'compute 580,1.8-1',
+      );
     },
     after: {
-      stdout: 'C.UTF-8\napt did install drv=580,1.9-1 drv-dkms=580,1.9-1 persist=580,1.9-1\n',
+      stdout: 'C.UTF-8\napt did install drv=580,1.9-1 drv-dkms=580,1.9-0 persist=580,1.9-1\n',
       calls: [
         ...updating,
-        aptGetCall(`-s ${driverInstall} persist=580,1.9-1`),
-        aptGetCall(`${driverInstall} persist=580,1.9-1`),
-        'apt-mark hold drv drv-dkms drv drv-dkms',
+        aptGetCall('-s install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-0 persist=580,1.9-1'),
+        aptGetCall('install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-0 persist=580,1.9-1'),
+        'apt-mark hold drv drv-dkms drv',
       ],
       files: {
         ...updated,
         [database]: `644 drv 580,1.9-1 installed
-drv-dkms 580,1.9-1 installed
+drv-dkms 580,1.9-0 installed
 persist 580,1.9-1 installed
 `,
       },

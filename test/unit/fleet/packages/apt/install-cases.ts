@@ -1,5 +1,6 @@
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import {
+  aptCache,
   aptGetCall,
   aptHost,
   database,
@@ -46,7 +47,11 @@ export const installSuite: ScriptSuite = {
     {
       name: 'installs exactly the requested version, ignores its epoch, and holds it',
       script: engine,
-      after: success,
+      given: (host) => host.program('apt-cache', aptCache),
+      after: {
+        ...success,
+        calls: [...installCalls.slice(0, 4), 'apt-cache madison tool', ...installCalls.slice(4)],
+      },
     },
     {
       name: 'starts no apt-mark to unhold what is not held',

@@ -1,6 +1,19 @@
+import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
-import { aptGet, aptGetCall, database, locked, unpackedAgain, updated, updating } from './apt-host.ts';
+import {
+  aptCache,
+  aptGet,
+  aptGetCall,
+  database,
+  locked,
+  lockedDuring,
+  mounted,
+  offers,
+  unpackedAgain,
+  updated,
+  updating,
+} from './apt-host.ts';
 import {
   installCalls,
   engine,
@@ -49,6 +62,7 @@ const fetchAgain = 'not all packages could be fetched, trying again in 10 s\n';
 const update = updating[1] ?? '';
 const bad = {
   docker: 'E: Failed to fetch http://mirror/docker/dists/bookworm/InRelease  Could not connect to mirror:80',
+  key: 'W: Failed to fetch http://mirror/docker/dists/bookworm/Release.gpg  Could not connect to mirror:80',
   ubuntu: "Error: The repository 'http://archive/ubuntu noble Release' does not have a Release file.",
 } as const;
 const twice = [updating[0] ?? '', update, 'sleep 10', update];
@@ -60,6 +74,17 @@ seen: ${seen}
 next: check the network, the proxy and the mirrors in the inventory, and run again
 `;
 const held = (holder: string) => `waiting, because ${holder} (0 s)\n`;
+
+const site = '/etc/apt/sources.list.d/site.sources';
+/** Asks for offers, and adds a source, before the request. */
+const adding = apt.install({
+  vendor: 'docker',
+  packages: [{ name: 'tool', version: { release: '2.0,1' } }],
+  remove: [],
+  mayRemove: [],
+  proxy: { noProxy: [] },
+  before: `know tool; source_added site.sources contrib; update ${site} optional; offered tool`,
+});
 
 /** Before an installation: package lists, a first boot, an interrupted dpkg, and locks of other processes. */
 export const listsCases: readonly ScriptCase[] = [
@@ -78,7 +103,7 @@ export const listsCases: readonly ScriptCase[] = [
     script: engine,
     given: (host) => {
       host.file(source, 'URIs: http://mirror/docker\n');
-      flaky(host, 9, `Hit:1 http://mirror/docker\n${bad.ubuntu}\nE: Some index files failed to download.`);
+      flaky(host, 9, `Hit:1 http://mirror/docker\nE: Some index files failed to download.\n${bad.ubuntu}`);
     },
     after: {
       stdout: `${again}continuing with the package lists that could be read: http://archive/ubuntu cannot be read: the repository does not have a Release file.\n${environment}after\n`,
@@ -87,11 +112,64 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
+    name: 'names the first of several archives that fail',
+    script: engine,
+    given: (host) => flaky(host, 9, `${bad.ubuntu}\n${bad.docker}`),
+    after: {
+      stdout: `${again}continuing with the package lists that could be read: http://archive/ubuntu cannot be read: the repository does not have a Release file.\n${environment}after\n`,
+      calls: [...twice, ...installCalls.slice(2)],
+      files: { ...updated, ...result },
+    },
+  },
+  {
+    name: 'continues without an optional source that fails twice, and asks again for what the lists now offer',
+    script: adding,
+    given: (host) =>
+      host
+        .program('apt-cache', aptCache)
+        .file(site, 'URIs: http://site\n')
+        .program(
+          'apt-get',
+          `case $* in *site.sources*) echo 'tool 5:2.0,1-3' >${offers}; echo 'E: Failed to fetch http://site/InRelease  404' >&2; exit 100 ;; esac
+${aptGet}`,
+        ),
+    after: {
+      stdout: `added site.sources:contrib
+${again}continuing with the package lists that could be read: http://site/InRelease cannot be read: 404
+5:2.0,1-3
+apt did install tool=5:2.0,1-3
+`,
+      calls: [
+        ...updating,
+        'apt-mark unhold tool',
+        'apt-cache madison tool',
+        'dpkg --audit',
+        `${update} ${only('site')}`.replace('azp-fleet-', ''),
+        'sleep 10',
+        `${update} ${only('site')}`.replace('azp-fleet-', ''),
+        'apt-cache madison tool',
+        'apt-cache madison tool',
+        aptGetCall('-s install --allow-downgrades tool=5:2.0,1-3'),
+        aptGetCall('install --allow-downgrades tool=5:2.0,1-3'),
+        'apt-mark hold tool',
+      ],
+      files: {
+        ...updated,
+        [offers]: '644 tool 5:2.0,1-3\n',
+        [database]: '644 old 1.0 installed\ntool 5:2.0,1-3 installed\n',
+      },
+    },
+  },
+  {
     name: 'ends if its source fails twice, with the URL',
     script: engine,
     given: (host) => {
       host.file(source, 'URIs: http://mirror/docker\n');
-      flaky(host, 9, `W: a word\n${bad.ubuntu}\n${bad.docker}\nE: Some index files failed to download.`);
+      flaky(
+        host,
+        9,
+        `W: a word\n${bad.ubuntu}\n${bad.docker}\n${bad.key}\nE: Some index files failed to download.`,
+      );
     },
     after: {
       code: 1,
@@ -137,6 +215,34 @@ export const listsCases: readonly ScriptCase[] = [
       stdout: `${environment}${fetchAgain}`,
       stderr: `E: Failed to fetch http://mirror/tool.deb  404  Not Found [IP: 10.0.0.1 80]\n${refused('http://mirror/tool.deb', '404  Not Found [IP: 10.0.0.1 80]')}`,
       calls: [...installCalls.slice(0, 6), fetched, 'sleep 10', downloaded, 'apt-mark hold tool'],
+      files: updated,
+    },
+  },
+  {
+    name: 'ends with the words and the exit code of apt if it fails again with what it has fetched',
+    script: engine,
+    given: (host) =>
+      host.program(
+        'apt-get',
+        `case $* in
+  *' -s '*) ;;
+  *' --print-uris '*) echo "'http://mirror/tool.deb' tool.deb 1 SHA256:0" ;;
+  *' --download-only '*) ;;
+  *' install '*) echo 'E: no' >&2; exit 100 ;;
+esac`,
+      ),
+    after: {
+      code: 100,
+      stdout: `${environment}${fetchAgain}`,
+      stderr: 'E: no\nE: no\n',
+      calls: [
+        ...installCalls.slice(0, 6),
+        fetched,
+        'sleep 10',
+        downloaded,
+        aptGetCall(install),
+        'apt-mark hold tool',
+      ],
       files: updated,
     },
   },
@@ -251,12 +357,14 @@ export const listsCases: readonly ScriptCase[] = [
   {
     name: 'has apt unpack again what dpkg was unpacking when it was killed, before anything depends on it',
     script: engine,
-    given: (host) =>
+    given: (host) => {
       host
         .program('dpkg', '[ "$1" != --audit ] || echo "The following packages are in a mess"')
-        .file(database, 'tool 5:1.9-1 installed\nold 1.0 installed\nlib 2.0 half-installed\n'),
+        .file(database, 'tool 5:1.9-1 installed\nold 1.0 installed\nlib 2.0 half-installed\n');
+      lockedDuring(host, 'update', '/var/lib/dpkg/lock', 812);
+    },
     after: {
-      stdout: `apt did install lib=2.0\n${stdout}`,
+      stdout: `${held('unknown (pid 812) holds /var/lib/dpkg/lock')}apt did install lib=2.0\n${stdout}`,
       files: {
         ...updated,
         [database]: '644 lib 2.0 installed\ntool 5:2.0,1-1 installed\nextra 9.9 installed\n',
@@ -265,6 +373,7 @@ export const listsCases: readonly ScriptCase[] = [
         updating[0],
         'dpkg --configure -a --force-confdef --force-confold',
         updating[1],
+        'sleep 2',
         unpackedAgain('lib=2.0'),
         ...installCalls.slice(2),
       ] as string[],
@@ -296,6 +405,7 @@ export const listsCases: readonly ScriptCase[] = [
     given: (host) => {
       host.file('/proc/812/comm', 'unattended upgr\n').program('sleep', ': >/proc/locks');
       locked(host, '/var/lib/dpkg/lock-frontend', 812);
+      mounted(host, '254:0');
     },
     after: {
       ...success,
@@ -303,6 +413,16 @@ export const listsCases: readonly ScriptCase[] = [
       calls: [updating[0], 'sleep 2', ...installCalls.slice(1)] as string[],
       files: { '/proc/locks': '644 ', ...success.files },
     },
+  },
+  {
+    name: 'does not wait for a lock of another file system, whose file has the same number',
+    script: engine,
+    given: (host) => {
+      host.program('sleep', ': >/proc/locks');
+      locked(host, '/var/lib/dpkg/lock-frontend', 812);
+      mounted(host, '8:1');
+    },
+    after: success,
   },
   {
     name: 'waits for a process that reads package lists, also if /proc does not show it',

@@ -1,7 +1,7 @@
 import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
-import { aptGet, aptGetCall, database, updated, updating } from './apt-host.ts';
+import { aptCache, aptGet, aptGetCall, database, updated, updating } from './apt-host.ts';
 
 const trial = '/opt/azp-fleet/trial';
 const script = apt.install({
@@ -26,10 +26,23 @@ const offers =
   (host: ScratchHost): void => {
     const download =
       content === undefined
-        ? "echo 'E: Failed to fetch http://mirror/tool.deb  404 Not Found' >&2; exit 100"
+        ? `cat >&2 <<'END'; exit 100
+E: Failed to fetch http://mirror/tool.deb  404 Not Found
+E: Failed to fetch http://other/tool.deb  404 Not Found
+END
+`
         : ': >tool.deb';
-    host.program('apt-get', `case " $* " in *' download '*) ${download}; exit ;; esac\n${aptGet}`);
-    host.program('dpkg-deb', `echo ${content ?? ''} >"$3/content"`);
+    host.program(
+      'apt-get',
+      `case " $* " in
+  *' download '*) ${download}
+    exit ;;
+  *' -s '*) ;;
+  *' install '*) find ${trial} 2>/dev/null ;;
+esac
+${aptGet}`,
+    );
+    host.program('dpkg-deb', `stat -c '%a %n' "$3"; echo ${content ?? ''} >"$3/content"`);
   };
 
 /** A package that is looked into before it is installed. */
@@ -37,13 +50,27 @@ export const trialCases: readonly ScriptCase[] = [
   {
     name: 'looks into a package first, and leaves nothing of that',
     script,
-    given: offers('good'),
+    given: (host) => {
+      offers('good')(host);
+      host.program('apt-cache', aptCache).file(`${trial}/tool_1.9.deb`).file(`${trial}/files/earlier`);
+    },
     after: {
-      stdout: 'apt did install tool=5:2.0,1-1 extra\n',
-      calls: [...before, fetching, unpacking, aptGetCall(request), 'apt-mark hold tool extra'],
+      stdout: `700 ${trial}/files\napt did install tool=5:2.0,1-1 extra\n`,
+      calls: [
+        ...before.slice(0, 3),
+        'apt-cache madison tool',
+        ...before.slice(3),
+        fetching,
+        unpacking,
+        aptGetCall(request),
+        'apt-mark hold tool extra',
+      ],
       files: {
         ...updated,
-        '/opt/azp-fleet': '755 /',
+        [trial]: 'gone',
+        [`${trial}/files`]: 'gone',
+        [`${trial}/files/earlier`]: 'gone',
+        [`${trial}/tool_1.9.deb`]: 'gone',
         [database]: '644 old 1.0 installed\ntool 5:2.0,1-1 installed\nextra 9.9 installed\n',
       },
     },
@@ -52,8 +79,10 @@ export const trialCases: readonly ScriptCase[] = [
     name: 'installs nothing if the package does not pass',
     script,
     given: offers('broken'),
+    run: { umask: '077' },
     after: {
       code: 1,
+      stdout: `700 ${trial}/files\n`,
       stderr: 'failed: bad\nexpected: good\nseen: broken\nnext: repair it\n',
       calls: [...before, fetching, unpacking, 'apt-mark hold tool'],
       files: { ...updated, '/opt/azp-fleet': '755 /' },
