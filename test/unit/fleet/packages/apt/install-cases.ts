@@ -47,11 +47,7 @@ export const installSuite: ScriptSuite = {
     {
       name: 'installs exactly the requested version, ignores its epoch, and holds it',
       script: engine,
-      given: (host) => host.program('apt-cache', aptCache),
-      after: {
-        ...success,
-        calls: [...installCalls.slice(0, 4), 'apt-cache madison tool', ...installCalls.slice(4)],
-      },
+      after: success,
     },
     {
       name: 'starts no apt-mark to unhold what is not held',
@@ -89,7 +85,10 @@ next: remove them by hand if nothing needs them, or remove this host from the in
     {
       name: 'names the offered versions if the requested one is missing',
       script: engine,
-      given: (host) => offered(host, ...['6', '5', '4', '3', '2', '1'].map((each) => `tool 5:1.${each}-1`)),
+      given: (host) => {
+        offered(host, ...['6', '5', '4', '3', '2', '1'].map((each) => `tool 5:1.${each}-1`));
+        host.program('apt-cache', aptCache);
+      },
       after: {
         code: 1,
         stdout: environment,
@@ -98,7 +97,7 @@ expected: a version that begins with 2.0,1-
 seen: 5:1.6-1 5:1.5-1 5:1.4-1 5:1.3-1 5:1.2-1${' '}
 next: correct the version in the inventory, or complete the mirror
 `,
-        calls: [...updating, unhold, completing, 'apt-mark hold tool'],
+        calls: [...updating, unhold, completing, 'apt-cache madison tool', 'apt-mark hold tool'],
         files: updated,
       },
     },
