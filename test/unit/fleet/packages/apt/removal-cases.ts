@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
+
 import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
-import { aptGetCall, aptHost, simulation, unpackedAgain } from './apt-host.ts';
+import { aptGetCall, aptHost, lockedLater, lockNow, simulation, unpackedAgain } from './apt-host.ts';
 
 const script = apt.remove(['drv', 'drv-pin', 'libdrv1']);
 const seen = ['dpkg --audit', aptGetCall('-s --allow-change-held-packages remove drv drv-pin libdrv1')];
@@ -10,6 +12,9 @@ const done = [
   aptGetCall('remove drv libdrv1'),
 ];
 const purged = '/var/lib/dpkg/purged';
+/** No source offers it: apt does not know a purged package. */
+const aptGet = `case " $* " in *' -s '*) cat ${simulation}; exit ;; esac
+case " $* " in *' purge drv-pin '*) touch ${purged} ;; *drv-pin*) [ ! -e ${purged} ] || { echo 'E: Unable to locate package drv-pin' >&2; exit 100; } ;; esac`;
 /** What dpkg was unpacking when it was killed. */
 const torn = '/var/lib/dpkg/torn';
 
@@ -28,13 +33,8 @@ export const removalSuite: ScriptSuite = {
 esac`,
       { silent: true },
     );
-    // No source offers it: apt does not know a purged package.
-    host.program(
-      'apt-get',
-      `case " $* " in *' -s '*) cat ${simulation}; exit ;; esac
-case " $* " in *' purge drv-pin '*) touch ${purged} ;; *drv-pin*) [ ! -e ${purged} ] || { echo 'E: Unable to locate package drv-pin' >&2; exit 100; } ;; esac`,
-    );
     host
+      .program('apt-get', aptGet)
       .folder('/var/lib/dpkg')
       .file(simulation, 'Remv drv [1.0]\nRemv drv-pin [1.0]\nPurg libdrv1:i386 [1.0]\n');
   },
@@ -43,6 +43,29 @@ case " $* " in *' purge drv-pin '*) touch ${purged} ;; *drv-pin*) [ ! -e ${purge
       name: 'purges a package that pins others; the settings of the others stay',
       script,
       after: { calls: [...seen, ...done], files: { [purged]: '644 ' } },
+    },
+    {
+      name: 'purges nothing if no package pins others',
+      script,
+      given: (host) => host.program('dpkg-query', 'exit 1', { silent: true }),
+      after: {
+        calls: [...seen, 'apt-mark unhold drv drv-pin libdrv1', aptGetCall('remove drv drv-pin libdrv1')],
+      },
+    },
+    {
+      name: 'waits for the process that locks the database, also between its own programs',
+      script,
+      given: (host) => {
+        lockedLater(host, '/var/lib/dpkg/lock', 812);
+        host
+          .file('/proc/locks', readFileSync(host.at('/var/lib/locks.then')))
+          .program('apt-get', `case " $* " in *' -s '*) ${lockNow} ;; esac\n${aptGet}`);
+      },
+      after: {
+        stdout: 'waiting, because unknown (pid 812) holds /var/lib/dpkg/lock (0 s)\n'.repeat(2),
+        calls: ['sleep 2', ...seen, ...done.slice(0, 1), 'sleep 2', ...done.slice(1)],
+        files: { '/proc/locks': '644 ', [purged]: '644 ' },
+      },
     },
     {
       name: 'finishes an interrupted removal first',
@@ -77,14 +100,15 @@ case " $* " in *' purge drv-pin '*) touch ${purged} ;; *drv-pin*) [ ! -e ${purge
       },
     },
     {
-      name: 'removes no package and no hold if another package would be removed, and names it',
+      name: 'removes no package and no hold if others would be removed, and names them',
       script,
-      given: (host) => host.file(simulation, 'Remv drv [1.0]\nRemv cuda-demo [12.4]\n'),
+      given: (host) =>
+        host.file(simulation, 'Remv drv [1.0]\nRemv cuda-demo [12.4]\nRemv cuda-tools [12.4]\n'),
       after: {
         code: 1,
         stderr: `failed: apt would also remove other packages
 expected: only drv, drv-pin, libdrv1 may be removed
-seen: cuda-demo${' '}
+seen: cuda-demo cuda-tools${' '}
 next: remove them by hand if nothing needs them, and run again
 `,
         calls: seen,
