@@ -2,7 +2,17 @@ import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import { kernelBuild } from '../../../../../src/fleet/packages/apt/headers.ts';
 import type { BuildHost } from '../../../../../src/fleet/packages/names.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
-import { aptGetCall, aptHost, completing, offered, simulation, updated, updating } from './apt-host.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+import {
+  aptCache,
+  aptGetCall,
+  aptHost,
+  completing,
+  offered,
+  simulation,
+  updated,
+  updating,
+} from './apt-host.ts';
 
 export const bare: BuildHost = {
   kernels: [{ release: '6.8.0-45-generic', headers: true, driver: false }],
@@ -35,37 +45,55 @@ const packages = {
   'linux-image-6.8.0-50-generic': '6.8.0-50.51',
   'linux-image-generic': '6.8.0-50.51',
 };
-const installs = (...names: readonly string[]) => ({
+const asking = (names: string): string => `apt-cache madison ${names}`;
+const policy = 'apt-cache policy linux-image-generic';
+/** `asked`: the calls that ask for offers. */
+const installs = (asked: readonly string[], ...names: readonly string[]) => ({
   stdout: `apt did install ${names.join(' ')}\nbuilt\n`,
   calls: [
     ...updating,
     completing,
+    ...asked,
     aptGetCall(`-s install ${names.join(' ')}`),
     aptGetCall(`install ${names.join(' ')}`),
   ],
 });
+
+/** Everything that can be lacking. */
+const all = script({ kernels: [...lacking, waiting], packages, lacksToBuild: ['gcc', 'make', 'gcc-12'] });
+const allNames = [
+  'linux-headers-6.8.0-45-generic',
+  'linux-headers-6.8.0-50-generic',
+  'linux-headers-generic',
+  'gcc',
+  'make',
+  'gcc-12',
+] as const;
+const allAsked = asking(allNames.join(' '));
+const allOffered = [
+  'linux-headers-6.8.0-45-generic 6.8.0-45.45',
+  'linux-headers-6.8.0-50-generic 6.8.0-50.51',
+  'linux-image-generic 6.8.0-60.61',
+  'linux-headers-generic 6.11-1',
+  'linux-headers-generic 6.8.0-60.61',
+  'gcc 4:13',
+  'make 4.3',
+  'gcc-12 12.3',
+] as const;
+const upgrade =
+  'upgrade the kernel (apt-get install linux-image-generic on Ubuntu, linux-image-amd64 on Debian)';
 
 export const headersSuite: ScriptSuite = {
   name: 'packages that build modules',
   elsewhere: around('HERE').split('HERE'),
   given: (host) => {
     aptHost(host);
-    host.drop('/var/lib/dpkg/state');
+    host.drop('/var/lib/dpkg/state').program('apt-cache', aptCache);
     host.program(
       'apt-get',
       'case $* in *" --fix-broken "*) ;; *" -s "*) cat /var/lib/apt/simulation 2>/dev/null ;; *" install "*) set -- $*; while [ "$1" != install ]; do shift; done; echo "apt did $*" ;; esac',
     );
-    offered(
-      host,
-      'linux-headers-6.8.0-45-generic 6.8.0-45.45',
-      'linux-headers-6.8.0-50-generic 6.8.0-50.51',
-      'linux-image-generic 6.8.0-60.61',
-      'linux-headers-generic 6.11-1',
-      'linux-headers-generic 6.8.0-60.61',
-      'gcc 4:13',
-      'make 4.3',
-      'gcc-12 12.3',
-    );
+    offered(host, ...allOffered);
   },
   cases: [
     {
@@ -75,9 +103,10 @@ export const headersSuite: ScriptSuite = {
     },
     {
       name: 'are the headers of the running kernel, of the next one, and of all later ones',
-      script: script({ kernels: [...lacking, waiting], packages, lacksToBuild: ['gcc', 'make', 'gcc-12'] }),
+      script: all,
       after: {
         ...installs(
+          [allAsked, policy],
           'linux-headers-6.8.0-45-generic',
           'linux-headers-6.8.0-50-generic',
           'linux-headers-generic=6.8.0-60.61',
@@ -92,12 +121,31 @@ export const headersSuite: ScriptSuite = {
       name: 'are the newest headers of a flavour if those of its image are not offered',
       script: script({ packages }),
       given: (host) => offered(host, 'linux-image-generic 6.8.0-60.61', 'linux-headers-generic 6.8.0-50.51'),
-      after: { ...installs('linux-headers-generic'), files: updated },
+      after: {
+        ...installs([asking('linux-headers-generic'), policy], 'linux-headers-generic'),
+        files: updated,
+      },
     },
     {
       name: "include the kernel's own compiler only if it is offered",
       script: script({ packages, lacksToBuild: ['gcc-14'] }),
-      after: { ...installs('linux-headers-generic=6.8.0-60.61'), files: updated },
+      after: {
+        ...installs([asking('linux-headers-generic gcc-14'), policy], 'linux-headers-generic=6.8.0-60.61'),
+        files: updated,
+      },
+    },
+    {
+      name: "include the kernel's own compiler beside the headers",
+      script: script({ packages, lacksToBuild: ['gcc-14'] }),
+      given: (host) => offered(host, ...allOffered, 'gcc-14 14.2'),
+      after: {
+        ...installs(
+          [asking('linux-headers-generic gcc-14'), policy],
+          'linux-headers-generic=6.8.0-60.61',
+          'gcc-14',
+        ),
+        files: updated,
+      },
     },
     {
       name: 'stop the script if no source offers the headers of the only kernel',
@@ -106,7 +154,8 @@ export const headersSuite: ScriptSuite = {
       after: stopped(
         'the headers of Linux 6.8.0-45-generic',
         'linux-headers-6.8.0-45-generic',
-        'upgrade the kernel (apt-get install linux-image-generic on Ubuntu, linux-image-amd64 on Debian), reboot, run again',
+        `${upgrade}, reboot, run again`,
+        asking('linux-headers-6.8.0-45-generic'),
       ),
     },
     {
@@ -116,51 +165,64 @@ export const headersSuite: ScriptSuite = {
         'the headers of Linux 6.8.12-4-pve',
         'proxmox-headers-6.8.12-4-pve',
         'upgrade the kernel (apt-get install proxmox-default-kernel), reboot, run again',
+        asking('proxmox-headers-6.8.12-4-pve'),
       ),
     },
     {
       name: 'stop the script with a newer kernel whose headers are offered',
-      script: script({ kernels: [...lacking, waiting], packages }),
+      script: all,
       given: (host) => offered(host, 'linux-headers-6.8.0-50-generic 1'),
       after: stopped(
         'the headers of Linux 6.8.0-45-generic',
         'linux-headers-6.8.0-45-generic',
         'reboot into Linux 6.8.0-50-generic, which is installed, and run again',
+        allAsked,
       ),
     },
     {
       name: 'stop the script if no source offers the headers of the next kernel',
-      script: script({
-        kernels: [...bare.kernels, waiting],
-        packages: { ...packages, 'linux-headers-generic': '1' },
-      }),
+      script: all,
       given: (host) => offered(host, 'linux-headers-6.8.0-45-generic 1'),
       after: stopped(
         'the headers of Linux 6.8.0-50-generic',
         'linux-headers-6.8.0-50-generic',
-        'complete the mirror, or upgrade the kernel (apt-get install linux-image-generic on Ubuntu, linux-image-amd64 on Debian): the newest has its headers',
+        `complete the mirror, or ${upgrade}: the newest has its headers`,
+        allAsked,
       ),
     },
     {
       name: "are none if only the kernel's own compiler is missing and not offered",
       script: script({ lacksToBuild: ['gcc-14'] }),
-      after: { stdout: 'built\n', calls: [...updating, completing], files: updated },
+      after: { stdout: 'built\n', calls: [...updating, completing, asking('gcc-14')], files: updated },
+    },
+    {
+      name: "are the kernel's own compiler alone if nothing else is missing",
+      script: script({ lacksToBuild: ['gcc-14'] }),
+      given: (host) => offered(host, 'gcc-14 14.2'),
+      after: { ...installs([asking('gcc-14')], 'gcc-14'), files: updated },
     },
     {
       name: 'stop the script if no source offers those of a flavour, or a compiler',
       script: script({ packages }),
       given: (host) => offered(host, 'linux-image-generic 6.8.0-60.61'),
-      after: stopped('the headers of linux-image-generic', 'linux-headers-generic', 'complete the mirror'),
+      after: stopped(
+        'the headers of linux-image-generic',
+        'linux-headers-generic',
+        'complete the mirror',
+        asking('linux-headers-generic'),
+        policy,
+      ),
     },
-    {
-      name: 'stop the script if no source offers a compiler',
-      script: script({ lacksToBuild: ['gcc'] }),
-      given: (host) => offered(host, 'gcc-12 1'),
-      after: stopped('gcc', 'gcc', 'complete the mirror'),
-    },
+    ...['gcc', 'make'].map((tool) => ({
+      name: `stop the script if no source offers ${tool}`,
+      script: all,
+      given: (host: ScratchHost) =>
+        offered(host, ...allOffered.filter((each) => !each.startsWith(`${tool} `))),
+      after: stopped(tool, tool, 'complete the mirror', allAsked, policy),
+    })),
     {
       name: 'are installed only if nothing is removed for them',
-      script: script({ lacksToBuild: ['make'] }),
+      script: all,
       given: (host) => host.file(simulation, 'Remv kubelet [1.31]\n'),
       after: {
         code: 1,
@@ -169,7 +231,15 @@ expected: none may be removed
 seen: kubelet${' '}
 next: remove them by hand if nothing needs them, or remove this host from the inventory, and run again
 `,
-        calls: [...updating, completing, aptGetCall('-s install make')],
+        calls: [
+          ...updating,
+          completing,
+          allAsked,
+          policy,
+          aptGetCall(
+            `-s install ${allNames.join(' ').replace('headers-generic', 'headers-generic=6.8.0-60.61')}`,
+          ),
+        ],
         files: updated,
       },
     },
@@ -181,7 +251,7 @@ next: remove them by hand if nothing needs them, or remove this host from the in
   ],
 };
 
-function stopped(what: string, expected: string, next: string) {
+function stopped(what: string, expected: string, next: string, ...asked: readonly string[]) {
   return {
     code: 1,
     stderr: `failed: no package source offers ${what}
@@ -189,7 +259,7 @@ expected: ${expected}
 seen: only other versions, if any
 next: ${next}
 `,
-    calls: [...updating, completing],
+    calls: [...updating, completing, ...asked],
     files: updated,
   };
 }
