@@ -7,7 +7,7 @@ import { sh } from '../../../../../src/shared/base/shell.ts';
 import { factsOf } from '../../../../support/host.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
-import { aptGetCall, aptHost, offered, updated, updating } from './apt-host.ts';
+import { aptCache, aptGetCall, aptHost, offered, updated, updating } from './apt-host.ts';
 
 const system = platformOf(factsOf());
 if (system === undefined) throw new Error('no system');
@@ -29,6 +29,7 @@ const tool: Transaction = {
   remove: [],
   mayRemove: [],
   proxy,
+  before: 'pin drv-pinning',
 };
 
 /**
@@ -95,11 +96,13 @@ function container(host: ScratchHost): void {
   host
     .file('/etc/apt/preferences.d/image', 'Package: bash\n')
     .file('/etc/apt/apt.conf.d/docker-clean')
+    .file('/etc/apt/apt.conf.d/zz-azp-fleet', 'of an earlier attempt')
     .file('/run/content/etc/apt/preferences.d/drv-pinning', 'Package: drv*\n')
     .file('/run/content/usr/share/doc/drv-pinning/copyright')
     .program('/usr/lib/apt/apt-helper', 'printf "the key" >"$5"', { silent: true })
     .program('id', 'exit 1', { silent: true })
     .program('apt-get', aptGet)
+    .program('apt-cache', aptCache)
     .program('dpkg-deb', dpkgDeb, { silent: true })
     .program('tar', 'case $1 in -cf) echo "$*"; ls "$4" "$5" ;; *) exec /bin/tar "$@" ;; esac', {
       silent: true,
@@ -150,7 +153,9 @@ export const gatherSuite: ScriptSuite = {
           `drv-pinning by the pins of ${image}\n`,
           `drv=580.9,1 by the pins of /etc/apt/preferences.d/drv-pinning ${image}\n`,
           `drv-pinning by the pins of /etc/apt/preferences.d/drv-pinning ${image}\n`,
-          `tool by the pins of ${image}\n`,
+          `drv-pinning by the pins of ${image}\n`,
+          `tool by the pins of /etc/apt/preferences.d/drv-pinning ${image}\n`,
+          `drv-pinning by the pins of /etc/apt/preferences.d/drv-pinning ${image}\n`,
           `drv-pinning by the pins of ${image}\n`,
           `drv=580.9,1 by the pins of /etc/apt/preferences.d/drv-pinning ${image}\n`,
           `drv-pinning by the pins of /etc/apt/preferences.d/drv-pinning ${image}\n`,
@@ -160,9 +165,12 @@ export const gatherSuite: ScriptSuite = {
           ...updating,
           take(authorities),
           take('drv-pinning'),
+          'apt-cache madison drv',
           take('--allow-downgrades drv=580.9,1 drv-pinning'),
-          take('--allow-downgrades tool'),
           take('drv-pinning'),
+          take('--allow-downgrades tool drv-pinning'),
+          take('drv-pinning'),
+          'apt-cache madison drv',
           take('--allow-downgrades drv=580.9,1 drv-pinning'),
         ],
         files: {
@@ -206,7 +214,12 @@ export const gatherSuite: ScriptSuite = {
       after: {
         code: 100,
         stderr: `${fetchedAuthorities}drv=580.9,1 by the pins of ${image}\nE: Unable to locate gone\n`,
-        calls: [...updating, take(authorities), take('--allow-downgrades drv=580.9,1 gone')],
+        calls: [
+          ...updating,
+          take(authorities),
+          'apt-cache madison drv',
+          take('--allow-downgrades drv=580.9,1 gone'),
+        ],
         files: {
           ...begun,
           ...pooled(['ca-certificates', 'drv=580.9,1'], 0),

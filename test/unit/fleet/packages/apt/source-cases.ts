@@ -1,3 +1,5 @@
+import { dirname } from 'node:path';
+
 import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import { platformOf } from '../../../../../src/fleet/packages/distribution.ts';
 import { aptPrelude } from '../../../../../src/fleet/packages/apt/prelude.ts';
@@ -73,16 +75,21 @@ export const sourceSuite: ScriptSuite = {
         downloads(host, 'printf "the package" >"$5"');
         host.file('/run/keyring/usr/share/keyrings/cuda-archive-keyring.gpg', 'the key');
         host.program('id', 'echo "no such user" >&2; exit 1');
+        host.file(`${sources}/cuda.list`, `deb ${dirname(keyring.url)}/ /\n`);
       },
       after: {
-        stdout: heard,
+        stdout: `switching off ${sources}/cuda.list: ${nvidia.file} replaces it\n${heard}`,
         calls: [
           'id _apt',
           helper(keyring.url, '/tmp/tmp.XXXXXX/keyring.deb', `SHA256:${keyring.sha256}`),
           'dpkg-deb --fsys-tarfile /tmp/tmp.XXXXXX/keyring.deb',
           index,
         ],
-        files: wrote(nvidia.file, nvidia.text, nvidia.keyFile),
+        files: {
+          ...wrote(nvidia.file, nvidia.text, nvidia.keyFile),
+          [`${sources}/cuda.list`]: 'gone',
+          [`${sources}/cuda.list.azp-fleet-nvidia.disabled`]: `644 deb ${dirname(keyring.url)}/ /\n`,
+        },
       },
     },
     {
