@@ -95,7 +95,7 @@ more_packages() {
   brought="$brought $1"
   if dnf_run -y --nogpgcheck --downloadonly --downloaddir="$scratch/more" install "$1" >more.words 2>&1 </dev/null &&
     rpm --root "$scratch/more" --dbpath /db -i --nodeps --noscripts --notriggers --nosignature more/*.rpm >>more.words 2>&1 &&
-    cp more/etc/yum.repos.d/*.repo "$sources/"; then
+    cp --remove-destination more/etc/yum.repos.d/*.repo "$sources/"; then
     read_more
   else
     cat more.words
@@ -111,6 +111,7 @@ switch_on() {
 }
 more_source() {
   echo "repository $1" >&3
+  rm -f "$sources/\${2##*/}"
   printf %s "$3" >"$sources/\${2##*/}"
   read_more
 }

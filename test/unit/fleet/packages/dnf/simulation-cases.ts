@@ -22,6 +22,12 @@ const twice = {
   '/run/requested': `${asked()['/run/requested'] ?? ''}${(asked()['/run/requested'] ?? '').slice('644 '.length)}`,
 };
 
+const seventh = [{ name: 'tool', version: { release: '7' } }, { name: 'extra' }];
+/** The vendor's repository and another one do not answer. */
+const deadMirrors = `${deadMirror.replaceAll('127.0.0.1:8098', 'other').replace(/Ignoring.*\n/, '')}${deadMirror
+  .replaceAll("'dead'", "'azp-fleet-docker'")
+  .replace(': dead', ': dead, azp-fleet-docker')}`;
+
 const many = Array.from({ length: 510 }, (_, at) => 1000 + at);
 
 export const simulationSuite: ScriptSuite = {
@@ -79,7 +85,7 @@ export const simulationSuite: ScriptSuite = {
           .file('/etc/pki/tls/certs/ca-bundle.crt', 'many\n')
           .file('/etc/yum.repos.d/docker-ce.repo', 'baseurl=https://download.docker.com/linux/centos/9')
           .file('/etc/yum.repos.d/mirror.repo', 'baseurl=http://mirror/docker/centos/9/x86_64/stable')
-          .file('/etc/yum.repos.d/rocky.repo', 'x')
+          .file('/etc/yum.repos.d/rocky.repo', 'baseurl=https://downloadXdocker.com/linux')
           .file(ours.file, 'old'),
       after: {
         stdout: answered(...engine),
@@ -112,7 +118,7 @@ export const simulationSuite: ScriptSuite = {
       name: 'works without repositories, locks and authorities, and includes the versionlock plugin',
       script: ask(
         { ...docker, before: 'bring headers gcc' },
-        { missing: ['docker'], site: { ...site, caPem: 'PEM' } },
+        { missing: ['docker'], site: { ...site, caPem: "it's PEM" } },
       ),
       given: (host) => host.file('/run/copy').drop(lockList, ours.file),
       after: {
@@ -122,7 +128,7 @@ export const simulationSuite: ScriptSuite = {
           {
             ...world,
             'all-locks': '644 ',
-            'ca.crt': '644 PEM\n',
+            'ca.crt': "644 it's PEM\n",
             locks: '644 ',
             'repos/azp-fleet-docker.repo': `644 ${ours.text}`,
           },
@@ -146,17 +152,16 @@ export const simulationSuite: ScriptSuite = {
     {
       name: 'reports a vendor that does not answer, with the reason',
       script: plain,
-      given: (host) =>
-        host.file(
-          '/run/heard',
-          deadMirror.replaceAll("'dead'", "'azp-fleet-docker'").replace(': dead', ': azp-fleet-docker'),
-        ),
+      given: (host) => {
+        has(host, 'tool 5:1.9-1.el9');
+        host.file('/run/heard', deadMirrors);
+      },
       after: {
-        stdout: `partial http://127.0.0.1:8098/x/repodata/repomd.xml cannot be read: Curl error (7): Couldn't connect to server
+        stdout: `partial http://other/x/repodata/repomd.xml cannot be read: Curl error (7): Couldn't connect to server
 silent docker http://127.0.0.1:8098/x/repodata/repomd.xml cannot be read: Curl error (7): Couldn't connect to server
 ${answered(...engine)}`,
-        stderr: `0\n${deadMirror.replaceAll("'dead'", "'azp-fleet-docker'").replace(': dead', ': azp-fleet-docker')}`,
-        files: asked(),
+        stderr: `0\n${deadMirrors}`,
+        files: { '/run/requested': (asked()['/run/requested'] ?? '').replace('remove  old\n', '') },
       },
     },
     {
@@ -180,12 +185,18 @@ ${answered(...engine)}`,
     },
     {
       name: 'names the offered versions',
-      script: ask({ ...docker, packages: [{ name: 'tool', version: { release: '7' } }], variants: ['too*'] }),
+      script: ask({ ...docker, packages: seventh, variants: ['too*'] }),
       after: { stdout: answered('missing', 'offer 5:2.1-1.el9', 'offer 5:2.0-1.el9'), stderr: '0\n' },
     },
     {
+      name: 'names the offered versions of the package itself if there are no variants',
+      script: ask({ ...docker, packages: seventh }),
+      given: (host) => offered(host, 'tool 5:2.1-1.el9', 'toolbox 5:2.0-1.el9'),
+      after: { stdout: answered('missing', 'offer 5:2.1-1.el9'), stderr: '0\n' },
+    },
+    {
       name: 'names at most five hundred offered versions',
-      script: ask({ ...docker, packages: [{ name: 'tool', version: { release: '7' } }], variants: ['too*'] }),
+      script: ask({ ...docker, packages: seventh, variants: ['too*'] }),
       given: (host) => offered(host, ...many.map((each) => `tool 0:6.${each}-1`)),
       after: {
         stdout: answered(
@@ -208,8 +219,13 @@ ${answered(...engine)}`,
     },
     {
       name: 'reports an early exit',
-      script: ask({ ...docker, before: 'exit 7' }),
+      script: ask({ ...docker, before: 'sh -c "exit 7"\necho never >&3' }),
       after: { stdout: answered('broken 7'), stderr: '0\n' },
+    },
+    {
+      name: 'leaves no folder if a signal ends it',
+      script: ask({ ...docker, before: 'kill -s TERM "$$"; exit 0' }),
+      after: { code: 1, stdout: 'begin docker-install-1\n', stderr: '0\n' },
     },
     ...epelCases,
   ],

@@ -38,7 +38,12 @@ export const epelCases: readonly ScriptCase[] = [
   {
     name: 'reads the repository that a package adds, and uses it',
     script: ask(kernel),
-    given: (host) => host.file('/run/brings', '[epel]\n').file('/run/more', more),
+    run: { input: 'of the caller' },
+    given: (host) =>
+      host
+        .file('/run/brings', '[epel]\n')
+        .file('/run/more', more)
+        .file('/etc/yum.repos.d/epel.repo', 'of the host'),
     after: {
       stdout: answered(...engine),
       stderr: '0\n',
@@ -97,7 +102,12 @@ export const epelCases: readonly ScriptCase[] = [
   {
     name: "reads a site's mirror of EPEL, and reports it",
     script: ask(mirrored),
-    given: (host) => host.file('/run/copy').file('/run/more', more),
+    run: { input: 'of the caller' },
+    given: (host) =>
+      host
+        .file('/run/copy')
+        .file('/run/more', more)
+        .file('/etc/yum.repos.d/azp-fleet-epel.repo', 'of another mirror'),
     after: {
       stdout: answered('repository azp-fleet-epel', ...engine),
       stderr: '0\n',

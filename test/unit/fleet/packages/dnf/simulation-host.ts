@@ -88,6 +88,7 @@ exit`;
 const guarded = `case " $* " in
   *' versionlock list '*) cat /etc/dnf/plugins/versionlock.list 2>/dev/null; exit ;;
 esac
+[ -e ${scratch}/locks ] || echo "asked without a lock list: $*" >/run/strayed
 [ "$no_proxy" = .lab ] || echo "asked without the proxy's exceptions" >/run/strayed
 if [ -e ${scratch}/ca.crt ]; then
   case " $* " in *' --setopt=sslcacert=${scratch}/ca.crt '*) ;; *) echo "asked without the authority: $*" >/run/strayed ;; esac
@@ -97,9 +98,10 @@ case " $* " in
   *' makecache '*)
     wc -c <&0
     case " $* " in *' --enablerepo=crb '*) : >${scratch}/switched ;; esac
-    if [ -e ${scratch}/switched ] || [ -e ${scratch}/repos/epel.repo ] || [ -e ${scratch}/repos/azp-fleet-epel.repo ]; then
+    if [ -e ${scratch}/switched ] || grep -qs '^\\[' ${scratch}/repos/epel.repo ${scratch}/repos/azp-fleet-epel.repo; then
       if [ -e /run/later ]; then cat /run/later >&2; fi
       if [ -e /run/more ]; then mv /run/more /var/lib/dnf/offers; fi
+      [ ! -e /run/later ] || exit 1
     elif [ -e /run/heard ]; then
       cat /run/heard >&2
       exit 1
@@ -108,6 +110,7 @@ case " $* " in
   *' --downloadonly '*)
     [ -e /run/brings ] || { cat /run/refused >&2; exit 1; }
     case " $* " in *" -y --nogpgcheck --downloadonly --downloaddir=${scratch}/more install "*) ;; *) echo "$*" >/run/strayed ;; esac
+    [ "$(wc -c <&0)" -eq 0 ] || echo 'dnf reads the script’s input' >/run/strayed
     mkdir -p ${scratch}/more
     : >${scratch}/more/epel.rpm
     echo 'a word' >&2
