@@ -14,7 +14,7 @@ const numbers = 'preference|waited|pause|have|s|o|value|c|t0|t1|inode|code|uid|n
 /** Variables, and arguments of functions, that hold names, ids, digests and versions of ours, or of a package manager. */
 const names =
   '[12]|[@]|seen|from|to|h|mine|joined|kernel|service|compiler|name|pid|unit|pattern|vendor|gpu|id|e|supersedes|' +
-  'kind|family|module|into|native|way|i';
+  'kind|family|module|into|native|way|i|version|wanted|builder';
 
 /** Dropped quotes around one of these. */
 function unquoted(variables: string): Pick<Equivalent, 'line' | 'kind' | 'after'> {
@@ -57,9 +57,9 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'a failed cd ends the script, because it runs with -e', line: /^cd .* \|\| exit$/, kind: 'rest' },
   {
     why: 'braces are plain characters to sh',
-    line: /\{\{\.(?:Server\.Version|Repository)\}\}|%\{NAME\}-%\{VERSION\}/,
+    line: /\{\{\.(?:Server\.Version|Repository)\}\}|%\{(?:NAME\}-%\{VERSION|epoch)\}/,
     kind: 'quotes',
-    after: /--format \{\{|--qf %\{NAME\}-/,
+    after: /--format \{\{|--qf %\{(?:NAME\}-|epoch\})/,
   },
   {
     why: 'an argument, whose command may fail',
@@ -148,7 +148,7 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'a net below a script whose variables are all set', line: /^set -u$/, kind: 'line' },
   {
     why: 'the file is a new one in a new folder',
-    line: />"\$(?:key|work\/source|folder\/node|sources\/[\w.-]+|f\.[abcd])"/,
+    line: />"\$(?:key|work\/source|folder\/node|notes\/code|trial\/package\.cpio|sources\/[\w.-]+|sources\/\$\{2##\*\/\}|f\.[abcd])"/,
     kind: 'redirection',
     after: '>>"$',
   },
@@ -219,6 +219,9 @@ export const equivalents: readonly Equivalent[] = [
   {
     why: 'any true value does',
     line: /older\[\$field\] = 1|found = 1|described = 1|held = 1|known = 1$/,
+  {
+    why: 'any true value does',
+    line: /older\[\$field\] = 1|found = 1|described = 1|(?:known|follows) = 1/,
     kind: 'number',
   },
   { why: 'without a file it reads nothing', line: 'if [ "$#" -gt 0 ]; then', kind: 'operator' },
@@ -240,4 +243,39 @@ export const equivalents: readonly Equivalent[] = [
     line: /name = foreign = (?:held = )?""/,
   },
   { why: 'written again before apt reads it', line: 'cp /var/lib/dpkg/status status', kind: 'line' },
+  { why: 'nothing splits in an assignment', line: /^\s*without='/, kind: 'quotes' },
+  {
+    why: 'nothing in it splits: the name of a machine',
+    line: '"$(uname -m)',
+    kind: 'quotes',
+    after: '=$(uname',
+  },
+  { why: 'nothing in it splits: a digest', line: /^\s*bring_key /, kind: 'quotes', after: / \$6/ },
+  {
+    why: 'one version, or nothing',
+    line: /\[ -z "\$\(installed /,
+    kind: 'quotes',
+    after: /\[ -z \$\(installed /,
+  },
+  { why: 'no host has a folder of that name', line: "'/^[0-9]*:/p'", kind: 'quotes', after: ' /^[0-9]' },
+  {
+    why: 'the last line ends no row of a table',
+    line: /"\$answer" \| downgrades/,
+    kind: 'quotes',
+    after: 'printf %s\\n',
+  },
+  { why: 'the list was emptied before', line: 'printf without >', kind: 'redirection', after: '>>/run' },
+  {
+    why: 'a pause is no shorter than two seconds, or none',
+    line: /\[ "\$(?:pause|waited|1)" -gt 0 \]/,
+    kind: 'number',
+  },
+  { why: 'the line has words', line: 'NF > 0 && $NF', kind: 'number', after: 'NF > 1' },
+  { why: 'awk wrote the line again, without blanks before it', line: /^ {6}next$/, kind: 'line' },
+  {
+    why: 'the working folder is a new one, where nothing matches',
+    line: /'--setopt=\*\.skip_if_unavailable=1' --setopt=timeout|versionlock list$|\{ of_any_branch '/,
+    kind: 'quotes',
+  },
+  { why: 'it is set in the subshell of a transaction only', line: /^ {2}enabled=$/, kind: 'line' },
 ];

@@ -12,6 +12,7 @@ import {
   updated,
   updating,
   would,
+  wouldReplace,
   leftOut,
 } from './dnf-host.ts';
 
@@ -67,20 +68,20 @@ export const boundCases: readonly ScriptCase[] = [
   {
     name: 'stops if another package with a similar name would be removed',
     script: agreed,
-    given: (host) => would(host, ...removing('gdm', 'gdm-data')),
-    after: stopped('remove', 'only gdm may be removed', 'gdm-data'),
+    given: (host) => wouldReplace(host, 'gdm.x86_64', 'gdm-data.i686'),
+    after: stopped('remove', 'only gdm may be removed', 'gdm-data:i686'),
   },
   {
     name: 'stops if another package would be downgraded',
     script: agreed,
-    given: (host) => would(host, ...lowering('libold', 'libtool')),
-    after: stopped('downgrade', 'only libtool, libc? may be downgraded', 'libold'),
+    given: (host) => would(host, ...lowering('libold', 'libtool', 'libolder')),
+    after: stopped('downgrade', 'only libtool, libc? may be downgraded', 'libold libolder'),
   },
   {
     name: 'stops at any removal if none was announced',
     script: nothing,
-    given: (host) => would(host, ...removing('gdm')),
-    after: stopped('remove', 'none may be removed', 'gdm'),
+    given: (host) => wouldReplace(host, 'gdm.i686'),
+    after: stopped('remove', 'none may be removed', 'gdm:i686'),
   },
   {
     name: 'stops at any downgrade if the plan has none',
@@ -90,14 +91,18 @@ export const boundCases: readonly ScriptCase[] = [
   },
   {
     name: 'locks only installed packages, once each',
-    script: dnf.hold(['tool', 'absent', 'tool'], ['too*', 'old']),
+    script: dnf.hold(['my-own-tool', 'tool', 'absent', 'tool'], ['too*', 'old']),
     given: (host) => {
-      has(host, 'tool 5:1.9-1.el9', 'toolbox 0:1.9-3.el9', 'old 0:1.0-1.el9');
-      host.file(lockList, 'other-0:1-1.*\ntool\ntool-5:1.9-0.el9.*\n');
+      has(host, 'my-own-tool 0:1.9-1', 'tool 5:1.9-1.el9', 'toolbox 0:1.9-3.el9', 'old 0:1.0-1.el9');
+      host.file(lockList, 'other-0:1-1.*\ntool\nmy-own-tool\ntool-5:1.9-0.el9.*\n');
+      host.file(`${lockList}.new`, 'cut-0:1-1.*\n', { mode: 0o600 });
     },
     after: {
       calls: [lockCall('list')],
-      files: { [lockList]: '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\ntoolbox-0:1.9-3.el9.*\n' },
+      files: {
+        [lockList]: `644 ${['other-0:1-1', 'my-own-tool-0:1.9-1', 'tool-5:1.9-1.el9', 'toolbox-0:1.9-3.el9'].map((each) => `${each}.*\n`).join('')}`,
+        [`${lockList}.new`]: 'gone',
+      },
     },
   },
   {

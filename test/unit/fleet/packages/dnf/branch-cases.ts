@@ -30,6 +30,7 @@ const driver = dnf.install({
   proxy: { noProxy: [] },
   before: 'echo "$LC_ALL"',
 });
+export const epel = withDkms({ release: 'epel-release', major: '9' }, { mirrors: {} });
 const chosen = [query('drv'), query('persist'), query('compute')];
 const shells = [dnfCall('--assumeno --allowerasing shell'), dnfCall('-y --allowerasing shell')];
 const only = (vendor: string): string => dnfCall(`--refresh makecache --repo=azp-fleet-${vendor}`);
@@ -105,10 +106,10 @@ export const branchCases: readonly ScriptCase[] = [
       remove: [],
       mayRemove: [],
       proxy: { noProxy: [] },
-      before: withDkms({ release: 'epel-release', major: '9' }, { mirrors: {} }),
+      before: epel,
     }),
     given: (host) => {
-      host.file(database).file(lockList);
+      host.file(database).file(lockList, 'drv-3:570.1-1.*\n');
       offered(host, 'drv 3:580.9-1', 'epel-release 0:9-10');
       host.file('/run/later', 'drv 3:580.9-1\ndkms 0:3-1\n');
     },

@@ -29,7 +29,7 @@ export const builderCases: readonly ScriptCase[] = [
   ...['crb', 'powertools', 'ol9_codeready_builder'].map((id) => ({
     name: `enables ${id} if only that has a package`,
     script,
-    given: (host: ScratchHost) => lacks(host, 'crb-debug', id, 'other').file('/run/manager'),
+    given: (host: ScratchHost) => lacks(host, 'crb-debug', id, 'ol8_codeready_builder').file('/run/manager'),
     after: {
       stdout: 'built\n',
       calls: [

@@ -1,6 +1,19 @@
 import { consequenceFilters } from '../../../../../src/fleet/packages/dnf/prelude.ts';
 import type { ScriptCase, ScriptSuite } from '../../../../support/scratch/case.ts';
-import { conflict, deadMirror, downgrade, held, narrow, nothing, unmet } from './dnf-output.ts';
+import {
+  conflict,
+  deadMirror,
+  downgrade,
+  fileAddress,
+  held,
+  narrow,
+  nothing,
+  otherFile,
+  unavailable,
+  unfetchable,
+  unfetchableAlone,
+  unmet,
+} from './dnf-output.ts';
 
 function filter(name: string, command: string, output: string, ...lines: readonly string[]): ScriptCase {
   return {
@@ -51,7 +64,7 @@ export const consequencesSuite: ScriptSuite = {
     filter(
       'a table that ends without an empty line',
       'effects',
-      'Removing:\n a noarch 1-1 @os 4\nend\n',
+      'Removing:\n a noarch 1-1\nend\n',
       'remove a 1-1',
     ),
     filter(
@@ -101,5 +114,48 @@ export const consequencesSuite: ScriptSuite = {
       ` Problem 1: conflict\n${reasons}`,
       `conflict reason 1 reason 2${' x'.repeat(250)}`.slice(0, 400),
     ),
+    filter('a server error', 'unfetched', unavailable, `${fileAddress} cannot be read: Status code: 503`),
+    filter(
+      'an incomplete download',
+      'unfetched',
+      unfetchable(`Curl error (18): Transferred a partial file for ${fileAddress} [transfer closed]`),
+      `${fileAddress} cannot be read: Curl error (18): Transferred a partial file`,
+    ),
+    filter(
+      'a package by its address',
+      'unfetched',
+      unfetchableAlone,
+      `${fileAddress} cannot be read: Curl error (6): Couldn't resolve host name`,
+    ),
+    filter(
+      'another file instead of the package, with the file name',
+      'unfetched',
+      unfetchable(`${otherFile} `),
+      `extra-1.0-1.el9.noarch.rpm cannot be read: ${otherFile}`,
+    ),
+    filter(
+      'an error that only the summary has',
+      'unfetched',
+      '> Error: Error downloading packages:\n  Cannot download r/extra.rpm: All mirrors were tried\n  never: mind\n',
+      'r/extra.rpm cannot be read: All mirrors were tried',
+    ),
+    filter(
+      'the first of several errors',
+      'unfetched',
+      'Error: Error downloading packages:\n  lib-1.noarch: Cannot download, all tried\n  extra-1.noarch: no\n',
+      'lib-1.noarch cannot be read: Cannot download, all tried',
+    ),
+    filter(
+      'the first of several packages',
+      'unfetched',
+      '[FAILED] r/lib.rpm: no\n[FAILED] extra.rpm: none\n',
+      'r/lib.rpm cannot be read: no',
+    ),
+    filter(
+      'nothing if all packages were downloaded',
+      'unfetched',
+      'Downloading Packages:\n[MIRROR] lib.rpm: no for http://x (IP: y)\n  a: b\n',
+    ),
+    filter('no output of services', 'unfetched', '[FAILED] Failed to start it: no\nError: x\n  y: z\n'),
   ],
 };

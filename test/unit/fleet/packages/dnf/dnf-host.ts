@@ -53,6 +53,11 @@ export function would(host: ScratchHost, ...lines: readonly string[]): void {
   );
 }
 
+/** dnf's output, cut off within its last line: the transaction would replace these packages, `NAME.ARCHITECTURE`. */
+export function wouldReplace(host: ScratchHost, ...names: readonly string[]): void {
+  host.file(simulation, ['Installing:', ...names.map((name) => `     replacing  ${name}`)].join('\n'));
+}
+
 /** The requests to dnf's shell, as a file of the outcome. */
 export function asked(...requests: readonly string[]): Record<string, string> {
   return { [requested]: `644 ${requests.join('')}` };
@@ -113,7 +118,7 @@ while [ "$#" -gt 0 ]; do
     -y) yes=y ;;
     --assumeno) no=n ;;
     --qf) format=$2; shift ;;
-    --location) if [ -e /run/location ]; then cat /run/location; fi; exit ;;
+    --location) echo 'a word' >&2; if [ -e /run/location ]; then cat /run/location; fi; exit ;;
     -*) ;;
     *) words="$words $1" ;;
   esac
@@ -122,13 +127,16 @@ done
 set -- $words
 verb=$1
 shift
+# Another process takes the lock meanwhile.
+[ ! -e "/run/busy.$verb" ] || mv "/run/busy.$verb" /var/lib/dnf/rpmdb_lock.pid
 case $verb in
   makecache)
     # The second read of the lists makes these packages available.
     if [ -e /run/later ] && [ -e /run/azp-fleet/package-lists ]; then mv /run/later ${offers}; fi
     cat /run/heard 2>/dev/null; [ ! -e /run/deaf ] || { cat /run/deaf >&2; exit 1; } ;;
-  repolist) cat /run/disabled ;;
+  repolist) echo 'a word' >&2; cat /run/disabled ;;
   config-manager)
+    [ "$#" -gt 0 ] || { echo usage; echo 'a word' >&2; }
     [ -e /run/manager ] || exit 1
     [ "$#" -eq 0 ] || cat /run/switched >>${offers} ;;
   repoquery)
@@ -145,7 +153,7 @@ case $verb in
     echo "dnf did install $*"
     for word; do
       case $word in
-        'dnf-command(versionlock)') : >${lockList} ;;
+        'dnf-command(versionlock)') [ -e /run/listless ] || : >${lockList} ;;
         'dnf-command(config-manager)') : >/run/manager ;;
         *://*) put epel-release 0:9-10 ;;
         *) get "$word" || exit 1 ;;
@@ -161,7 +169,6 @@ case $verb in
     cat /run/request >>${requested}
     if [ -n "$no" ]; then
       if [ -e ${simulation} ]; then cat ${simulation} >&2; fi
-      [ ! -e /run/busy ] || mv /run/busy /var/lib/dnf/rpmdb_lock.pid
       rm /run/request
       exit 1
     fi

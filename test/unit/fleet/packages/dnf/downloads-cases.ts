@@ -1,8 +1,7 @@
 import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
-import { bringFunctions, consequenceFilters } from '../../../../../src/fleet/packages/dnf/prelude.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
-import { asked, database, dnfCall, stateOf, updated, updating } from './dnf-host.ts';
+import { asked, database, dnfCall, settled, stateOf, updated, updating } from './dnf-host.ts';
 import { fileAddress, otherFile, unavailable, unfetchable, unfetchableAlone } from './dnf-output.ts';
 import {
   installCalls,
@@ -14,6 +13,9 @@ import {
   environment,
 } from './engine-transaction.ts';
 
+const recovered = `[FAILED] lib-1.0-1.el9.noarch.rpm: Status code: 503 for ${fileAddress} (IP: 10.0.0.1)
+Complete!
+`;
 const again = 'not all packages could be fetched, trying again in 10 s\n';
 const unreadable = (address: string, reason: string): string => `failed: ${address} cannot be read
 expected: an answer within two attempts
@@ -30,60 +32,21 @@ const bring = (before: string): string =>
     proxy: { noProxy: [] },
     before,
   });
-const headers = bring('bring headers');
-const bringing = dnfCall('-y install headers');
+const headers = bring('bring headers gcc');
+const bringing = dnfCall('-y install headers gcc');
 const brought = {
-  stdout: 'dnf did install headers\n',
-  files: { ...updated, [database]: `644 ${stateOf('tool 5:1.9-1.el9', 'old 0:1.0-1.el9', 'headers 0:1-1')}` },
+  stdout: 'dnf did install headers gcc\n',
+  files: {
+    [database]: `644 ${stateOf('tool 5:1.9-1.el9', 'old 0:1.0-1.el9', 'headers 0:1-1', 'gcc 0:11-1')}`,
+  },
 };
+const failed = '[FAILED] r/noarch/extra,1-1.noarch.rpm: no space';
 const locationCall = dnfCall('-q repoquery --location extra-1.0-1.el9.noarch');
-const offersHeaders = (host: ScratchHost) => host.file('/var/lib/dnf/offers', 'headers 0:1-1\n');
+const offersHeaders = (host: ScratchHost) => host.file('/var/lib/dnf/offers', 'headers 0:1-1\ngcc 0:11-1\n');
 const before = { '/etc/dnf/plugins/versionlock.list': '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\n' };
-
-/** Returns the case of a failed download and the line that reports it. */
-function reportCase(name: string, input: string, line: string): ScriptCase {
-  return {
-    name: `reports ${name}`,
-    script: `${consequenceFilters}\n${bringFunctions}\nunfetched`,
-    run: { input },
-    after: { stdout: line },
-  };
-}
 
 /** Downloads that fail: of the transaction's packages and of prerequisites. */
 export const downloadsCases: readonly ScriptCase[] = [
-  reportCase('a server error', unavailable, `${fileAddress} cannot be read: Status code: 503\n`),
-  reportCase(
-    'an incomplete download',
-    unfetchable(`Curl error (18): Transferred a partial file for ${fileAddress} [transfer closed]`),
-    `${fileAddress} cannot be read: Curl error (18): Transferred a partial file\n`,
-  ),
-  reportCase(
-    'a package by its address',
-    unfetchableAlone,
-    `${fileAddress} cannot be read: Curl error (6): Couldn't resolve host name\n`,
-  ),
-  reportCase(
-    'another file instead of the package, with the file name',
-    unfetchable(`${otherFile} `),
-    `extra-1.0-1.el9.noarch.rpm cannot be read: ${otherFile}\n`,
-  ),
-  reportCase(
-    'an error that only the summary has',
-    '> Error: Error downloading packages:\n  Cannot download r/extra.rpm: All mirrors were tried\n  never: mind\n',
-    'r/extra.rpm cannot be read: All mirrors were tried\n',
-  ),
-  reportCase(
-    'the first of several errors',
-    'Error: Error downloading packages:\n  lib-1.noarch: Cannot download, all tried\n  extra-1.noarch: no\n',
-    'lib-1.noarch cannot be read: Cannot download, all tried\n',
-  ),
-  reportCase(
-    'nothing if all packages were downloaded',
-    'Downloading Packages:\n[MIRROR] lib.rpm: no for http://x (IP: y)\n  a: b\n',
-    '',
-  ),
-  reportCase('no output of services', '[FAILED] Failed to start it: no\nError: x\n  y: z\n', ''),
   {
     name: 'fetches a second time',
     script: engine,
@@ -97,6 +60,12 @@ export const downloadsCases: readonly ScriptCase[] = [
       calls: [...checkCalls, perform, 'sleep 10', ...installCalls.slice(checkCalls.length)],
       files: { ...success.files, ...asked(request, request, request), '/run/unfetched': 'gone' },
     },
+  },
+  {
+    name: 'accepts that dnf itself fetched a package after a failure',
+    script: engine,
+    given: (host) => host.file('/run/trouble', recovered),
+    after: { ...success, stdout: stdout.replace('Complete!\n', recovered) },
   },
   {
     name: 'checks the removals again if it waited before the second attempt',
@@ -158,14 +127,18 @@ export const downloadsCases: readonly ScriptCase[] = [
   {
     name: 'names the file if the address is unknown',
     script: headers,
-    given: (host) => {
-      host.file('/run/unfetched', unfetchable(otherFile)).program('sleep', '');
-    },
+    given: (host) => host.file('/run/unfetched', failed),
     after: {
       code: 1,
-      stdout: `${unfetchable(otherFile)}${again}${unfetchable(otherFile)}`,
-      stderr: unreadable('extra-1.0-1.el9.noarch.rpm', otherFile),
-      calls: [...updating, bringing, 'sleep 10', bringing, locationCall],
+      stdout: `${failed}${again}${failed}`,
+      stderr: unreadable('extra,1-1.noarch.rpm', 'no space'),
+      calls: [
+        ...updating,
+        bringing,
+        'sleep 10',
+        bringing,
+        dnfCall('-q repoquery --location extra,1-1.noarch'),
+      ],
       files: updated,
     },
   },
@@ -174,11 +147,31 @@ export const downloadsCases: readonly ScriptCase[] = [
     script: headers,
     given: (host) => {
       offersHeaders(host).file('/run/unfetched', unavailable).program('sleep', 'rm /run/unfetched');
+      host.file('/run/azp-fleet/package-lists').file('/etc/yum.repos.d/azp-fleet-docker.repo');
     },
     after: {
       stdout: `${unavailable}${again}${brought.stdout}`,
-      calls: [...updating, bringing, 'sleep 10', bringing],
+      calls: [
+        settled,
+        dnfCall('--refresh makecache --repo=azp-fleet-docker'),
+        bringing,
+        'sleep 10',
+        bringing,
+      ],
       files: { ...brought.files, '/run/unfetched': 'gone' },
+    },
+  },
+  {
+    name: 'waits for the lock before it installs prerequisites',
+    script: headers,
+    given: (host) => {
+      offersHeaders(host).file('/run/busy.makecache', '812').file('/proc/812/comm', 'dnf\n');
+      host.program('sleep', 'rm /var/lib/dnf/rpmdb_lock.pid');
+    },
+    after: {
+      stdout: `waiting, because dnf (pid 812) holds /var/lib/dnf/rpmdb_lock.pid (0 s)\n${brought.stdout}`,
+      calls: [...updating, 'sleep 2', bringing],
+      files: { ...updated, ...brought.files, '/run/busy.makecache': 'gone' },
     },
   },
   {
@@ -200,12 +193,12 @@ export const downloadsCases: readonly ScriptCase[] = [
     script: headers,
     after: {
       code: 1,
-      stdout: `dnf did install headers
+      stdout: `dnf did install headers gcc
 No match for argument: headers
 Error: Unable to find a match: headers
 `,
       stderr: `failed: dnf could not install prerequisites
-expected: headers
+expected: headers gcc
 seen: Unable to find a match: headers${' '}
 next: check the end of /var/log/dnf.log on the host
 `,
@@ -221,7 +214,7 @@ next: check the end of /var/log/dnf.log on the host
       code: 1,
       stdout: 'what?\nCould not open: it\n',
       stderr: `failed: dnf could not install prerequisites
-expected: headers
+expected: headers gcc
 seen: Could not open: it
 next: check the end of /var/log/dnf.log on the host
 `,

@@ -2,6 +2,7 @@ import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
 import { withDkms } from '../../../../../src/fleet/packages/dnf/repositories.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
+import { deadMirror, unavailable } from './dnf-output.ts';
 import { database, dnfCall, offered, query, settled, stateOf, updated, updating } from './dnf-host.ts';
 
 /** Returns a transaction that contains the script. */
@@ -11,22 +12,21 @@ export function around(before: string): string {
 }
 
 const rocky = around(withDkms({ release: 'epel-release', major: '9' }, { mirrors: {} }));
-const mirrored = around(
-  withDkms({ release: 'epel-release', major: '9' }, { mirrors: { epel: 'http://mirror/epel' } }),
-);
+const mirror = 'http://mirror/my,own/epel';
+const mirrored = around(withDkms({ release: 'epel-release', major: '9' }, { mirrors: { epel: mirror } }));
 /** Replaces EPEL's key, which is checked by its digest. */
 const epelKey = '-----BEGIN PGP PUBLIC KEY BLOCK-----\n';
 const repository = `# Written by azp-fleet.
 [azp-fleet-epel]
 name=azp-fleet-epel
-baseurl=http://mirror/epel/9/Everything/$basearch
+baseurl=${mirror}/9/Everything/$basearch
 enabled=1
 gpgcheck=1
 repo_gpgcheck=0
 gpgkey=file:///etc/pki/rpm-gpg/azp-fleet-epel
 `;
 const [repositoryFile, keyFile] = ['/etc/yum.repos.d/azp-fleet-epel.repo', '/etc/pki/rpm-gpg/azp-fleet-epel'];
-const key = '-o /tmp/tmp.XXXXXX/key http://mirror/epel/RPM-GPG-KEY-EPEL-9';
+const key = `-o /tmp/tmp.XXXXXX/key ${mirror}/RPM-GPG-KEY-EPEL-9`;
 const fetches = `curl -fsSL --retry 3 --connect-timeout 20 --max-time 120 ${key}`;
 const one = dnfCall('--refresh makecache --repo=azp-fleet-epel');
 /** Adds curl and sha256sum that return the key and the digest. */
@@ -49,7 +49,7 @@ export const epelCases: readonly ScriptCase[] = [
   {
     name: 'are unchanged if DKMS is offered',
     script: rocky,
-    given: (host) => offered(host, 'dkms 0:3.2.2-1'),
+    given: (host) => offered(host, 'dkms 0:3.2.2-1', 'dkms 0:3.2.1-1'),
     after: { stdout: 'built\n', calls: [...updating, query('dkms')], files: updated },
   },
   {
@@ -108,22 +108,31 @@ export const epelCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'end the script if EPEL has no DKMS',
+    name: 'end the script if EPEL, which was fetched the second time, has no DKMS',
     script: rocky,
+    given: (host) => host.file('/run/unfetched', unavailable).program('sleep', 'rm /run/unfetched'),
     after: {
       code: 1,
-      stdout: 'dnf did install epel-release\n',
+      stdout: `${unavailable}not all packages could be fetched, trying again in 10 s
+dnf did install epel-release
+`,
       stderr: noDkms('none does', setMirror),
       calls: [
         ...updating,
         query('dkms'),
         query('epel-release'),
         dnfCall('-y install epel-release'),
+        'sleep 10',
+        dnfCall('-y install epel-release'),
         settled,
         updating[1] ?? '',
         query('dkms'),
       ],
-      files: { ...updated, [database]: `644 ${stateOf('epel-release 0:9-10')}` },
+      files: {
+        ...updated,
+        [database]: `644 ${stateOf('epel-release 0:9-10')}`,
+        '/run/unfetched': 'gone',
+      },
     },
   },
   {
@@ -148,15 +157,26 @@ export const epelCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'end the script if the mirror has no DKMS',
+    name: 'end the script if the mirror has no DKMS, where lists were read the second time',
     script: mirrored,
-    given: (host) => keyed(host, digest),
+    given: (host) => keyed(host, digest).file('/run/deaf', deadMirror).program('sleep', 'rm /run/deaf'),
     after: {
       code: 1,
+      stdout: 'not all package lists could be read, trying again in 3 s\n',
       stderr: noDkms('none does', 'check that the EPEL mirror in the inventory (mirrors.epel) answers'),
-      calls: [...updating, query('dkms'), fetches, settled, one, query('dkms')],
+      calls: [
+        ...updating,
+        'sleep 3',
+        ...updating.slice(1),
+        query('dkms'),
+        fetches,
+        settled,
+        one,
+        query('dkms'),
+      ],
       files: {
         ...updated,
+        '/run/deaf': 'gone',
         '/etc/pki': '755 /',
         '/etc/pki/rpm-gpg': '755 /',
         [keyFile]: `644 ${epelKey}`,
@@ -171,7 +191,7 @@ export const epelCases: readonly ScriptCase[] = [
     given: (host) => keyed(host, '0123'),
     after: {
       code: 1,
-      stderr: `failed: http://mirror/epel/RPM-GPG-KEY-EPEL-9 is another key than that of azp-fleet-epel
+      stderr: `failed: ${mirror}/RPM-GPG-KEY-EPEL-9 is another key than that of azp-fleet-epel
 expected: sha256 ${digest}
 seen: 0123
 next: check the mirror

@@ -13,17 +13,19 @@ import {
   updated,
   updating,
   would,
+  wouldReplace,
   leftOut,
   wrong,
 } from './dnf-host.ts';
 import { boundCases } from './bound-cases.ts';
-import { branchCases } from './branch-cases.ts';
+import { branchCases, epel } from './branch-cases.ts';
 import { downloadsCases } from './downloads-cases.ts';
 import {
   installCalls,
   engine,
   checkCalls,
   oneRequest,
+  request,
   twoRequests,
   success,
   environment,
@@ -35,7 +37,7 @@ const before = { [lockList]: '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\n' };
 
 export const installSuite: ScriptSuite = {
   name: 'installing packages with dnf',
-  elsewhere: [consequenceFilters, lockHolder(dnfLocks)],
+  elsewhere: [consequenceFilters, lockHolder(dnfLocks), epel],
   given: (host) => {
     dnfHost(host);
     has(host, 'tool 5:1.9-1.el9', 'old 0:1.0-1.el9');
@@ -58,36 +60,33 @@ export const installSuite: ScriptSuite = {
     {
       name: 'removes announced packages of any architecture',
       script: engine,
-      given: (host) =>
+      given: (host) => {
+        has(host, 'tool 5:1.9-1.el9', 'old 0:1.0-1.el9', 'absent 0:1-1');
         would(
           host,
           'Upgrading:',
           ' tool x86_64 5:2.0-1.el9 docker 6 k',
           'Removing:',
           ' old x86_64 1.0-1 @os 4',
+          ' absent noarch 1-1 @os 4',
           ' old-plugin i686 1.0-1 @os 4',
-        ),
-      after: success,
+        );
+      },
+      after: {
+        ...success,
+        files: { ...success.files, ...asked(...[1, 2].map(() => request.replace('old', 'old absent'))) },
+      },
     },
     {
       name: 'stops if another package would be removed, and names it',
       script: engine,
-      given: (host) =>
-        would(
-          host,
-          'Installing:',
-          ' tool x86_64 2.0-1 docker 6 k',
-          '     replacing  kubelet.i686 1.31-1',
-          'Removing dependent packages:',
-          ' kubeadm noarch 1.31-1 @os 5',
-          ' old x86_64 1.0-1 @os 5',
-        ),
+      given: (host) => wouldReplace(host, 'old.x86_64', 'kubeadm.noarch', 'kubelet.i686'),
       after: {
         code: 1,
         stdout: environment,
         stderr: `failed: dnf would also remove other packages
 expected: only old, absent, old-* may be removed
-seen: kubelet:i686 kubeadm${' '}
+seen: kubeadm kubelet:i686${' '}
 next: remove them by hand if nothing needs them, or remove this host from the inventory, and run again
 `,
         calls: [...checkCalls],
@@ -151,13 +150,20 @@ next: check the end of /var/log/dnf.log on the host
     {
       name: 'fails if dnf did not install it',
       script: engine,
-      given: (host) => host.file('/run/idle'),
+      given: (host) => {
+        has(host, 'tool 5:1.8-1.el9', 'tool 5:1.9-1.el9', 'old 0:1.0-1.el9');
+        host.file('/run/idle');
+      },
       after: {
         code: 1,
         stdout: `${environment}Nothing to do.\n`,
         stderr: wrong('tool', '2.0-', '5:1.9-1.el9'),
         calls: [...checkCalls, dnfCall('-y --allowerasing shell')],
-        files: { ...updated, ...twoRequests, ...before },
+        files: {
+          ...updated,
+          ...twoRequests,
+          [lockList]: '644 other-0:1-1.*\ntool-5:1.8-1.el9.*\ntool-5:1.9-1.el9.*\n',
+        },
       },
     },
     {
@@ -203,6 +209,25 @@ next: remove them by hand if nothing needs them, or remove this host from the in
       name: 'installs the versionlock plugin if it is missing',
       script: engine,
       given: (host) => host.drop(lockList),
+      after: {
+        ...success,
+        stdout: `dnf did install dnf-command(versionlock)\n${success.stdout}`,
+        calls: [
+          ...updating,
+          lockCall('list'),
+          dnfCall(`-y install 'dnf-command(versionlock)'`),
+          ...installCalls.slice(3),
+        ],
+        files: {
+          ...success.files,
+          [lockList]: '644 tool-5:2.0-1.el9.*\nextra-0:9.9-1.el9.*\n',
+        },
+      },
+    },
+    {
+      name: 'writes the lock list that the installed plugin lacks',
+      script: engine,
+      given: (host) => host.drop(lockList).file('/run/listless'),
       after: {
         ...success,
         stdout: `dnf did install dnf-command(versionlock)\n${success.stdout}`,

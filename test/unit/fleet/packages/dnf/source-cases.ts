@@ -4,18 +4,31 @@ import { consequenceFilters, dnfPrelude } from '../../../../../src/fleet/package
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { bareOf } from '../../steps/enterprise-cases.ts';
-import { database, dnfCall, dnfHost, has, lockList, settled, stateOf, would } from './dnf-host.ts';
+import {
+  database,
+  dnfCall,
+  dnfHost,
+  has,
+  lockList,
+  settled,
+  stateOf,
+  would,
+  wouldReplace,
+} from './dnf-host.ts';
 
 const system = platformOf(bareOf('rocky', '9.5')) as NonNullable<ReturnType<typeof platformOf>>;
 const site = { mirrors: {}, proxy: { http: 'http://proxy:3128', noProxy: [] } };
+const mirror = 'http://mirror/my,own/docker';
 const docker = dnf.source('docker', system, site);
-const mirrored = dnf.source('docker', system, { ...site, mirrors: { docker: 'http://mirror/docker' } });
+const mirrored = dnf.source('docker', system, { ...site, mirrors: { docker: mirror } });
 
 const sources = '/etc/yum.repos.d';
 const busy = '/var/lib/dnf/rpmdb_lock.pid';
 const keyAt = (address: string): string =>
   `curl -fsSL --retry 3 --connect-timeout 20 --max-time 120 -o /tmp/tmp.XXXXXX/key ${address}`;
 const dockerKey = keyAt('https://download.docker.com/linux/centos/gpg');
+/** What a captive portal returns. */
+const page = `<html>log in${' please'.repeat(40)}`;
 const key = '-----BEGIN PGP PUBLIC KEY BLOCK-----\n';
 const written = (source: typeof docker) => ({
   '/etc/pki': '755 /',
@@ -27,10 +40,11 @@ const written = (source: typeof docker) => ({
 
 /** Downloads of curl. */
 function downloads(host: ScratchHost, body: string): void {
-  host.program('curl', `echo "$http_proxy"; [ ! -e "$9" ] || echo 'there already'; ${body}`);
+  host.program('curl', `[ "$http_proxy" = http://proxy:3128 ] || exit 5; [ ! -e "$9" ] || exit 6; ${body}`);
 }
 
 const trust = dnf.trust.script("it's a certificate\n", { noProxy: [] });
+const unhold = dnf.unhold(['tool', 'absent']);
 const remove = dnf.remove(['tool', 'old']);
 
 export const sourceSuite: ScriptSuite = {
@@ -83,15 +97,16 @@ switching off ${sources}/my own.repo: ${docker.file} replaces it
       name: "uses a site's mirror, and also disables its other sources",
       script: mirrored.script,
       given: (host) =>
-        host.file(`${sources}/mirror.repo`, 'baseurl=http://mirror/docker/centos/9/x86_64/stable\n'),
+        host
+          .file(`${sources}/other.repo`, 'baseurl=https://downloadXdocker.com/linux/centos/9\n')
+          .file(`${sources}/mirror.repo`, `baseurl=${mirror}/centos/9/x86_64/stable\n`),
       after: {
         stdout: `switching off ${sources}/mirror.repo: ${mirrored.file} replaces it\n`,
-        calls: [keyAt('http://mirror/docker/centos/gpg')],
+        calls: [keyAt(`${mirror}/centos/gpg`)],
         files: {
           ...written(mirrored),
           [`${sources}/mirror.repo`]: 'gone',
-          [`${sources}/mirror.repo.azp-fleet-docker.disabled`]:
-            '644 baseurl=http://mirror/docker/centos/9/x86_64/stable\n',
+          [`${sources}/mirror.repo.azp-fleet-docker.disabled`]: `644 baseurl=${mirror}/centos/9/x86_64/stable\n`,
         },
       },
     },
@@ -112,12 +127,12 @@ next: check the network, the proxy and the mirrors in the inventory
     {
       name: 'fails at a page instead of the key',
       script: docker.script,
-      given: (host) => downloads(host, `printf '%s' '<html>log in' >"$9"`),
+      given: (host) => downloads(host, `printf '%s' '${page}' >"$9"`),
       after: {
         code: 1,
         stderr: `failed: https://download.docker.com/linux/centos/gpg is not the key of a package source
 expected: a PGP public key
-seen: <html>log in
+seen: ${page.slice(0, 200)}
 next: check the mirror
 `,
         calls: [dockerKey],
@@ -125,18 +140,18 @@ next: check the mirror
     },
     {
       name: 'adds no source if rpm rejects the key',
-      script: docker.script,
+      script: mirrored.script,
       given: (host) =>
         host.program('rpm', 'echo "error: key 1 import failed." >&2; exit 1', { silent: true }),
       after: {
         code: 1,
         stderr: `error: key 1 import failed.
-failed: rpm rejected the key of https://download.docker.com/linux/centos/9/x86_64/stable
+failed: rpm rejected the key of ${mirror}/centos/9/x86_64/stable
 expected: a key that the host accepts
 seen: the messages above
 next: check update-crypto-policies --show on the host: newer systems reject old keys
 `,
-        calls: [dockerKey],
+        calls: [keyAt(`${mirror}/centos/gpg`)],
         files: { '/etc/pki': '755 /', '/etc/pki/rpm-gpg': '755 /', [docker.keyFile]: `644 ${key}` },
       },
     },
@@ -188,6 +203,20 @@ exit 1`,
       },
     },
     {
+      name: "trusts a site's authority, where the system lacks the folder",
+      script: trust,
+      after: {
+        calls: ['update-ca-trust extract'],
+        files: {
+          '/etc/pki': '755 /',
+          '/etc/pki/ca-trust': '755 /',
+          '/etc/pki/ca-trust/source': '755 /',
+          '/etc/pki/ca-trust/source/anchors': '755 /',
+          [dnf.trust.file]: "644 it's a certificate\n",
+        },
+      },
+    },
+    {
       name: "removes a site's authority",
       script: dnf.trust.withdraw,
       given: (host) => host.file(`${dnf.trust.file}.new`).file(dnf.trust.file, 'old'),
@@ -228,13 +257,12 @@ next: fix the packages of the host (dnf check), and run again
     {
       name: 'removes nothing if other packages would be removed',
       script: remove,
-      given: (host) =>
-        would(host, 'Removing dependent packages:', ' rest x86_64 1-1 @os 4', ' old x86_64 1.0-1 @os 4'),
+      given: (host) => wouldReplace(host, 'rest.noarch', 'old.x86_64', 'other.i686'),
       after: {
         code: 1,
         stderr: `failed: dnf would also remove other packages
 expected: only tool, old may be removed
-seen: rest${' '}
+seen: rest other:i686${' '}
 next: remove them by hand if nothing needs them, and run again
 `,
         calls: [settled, dnfCall("'--disablerepo=*' --assumeno remove tool old")],
@@ -242,7 +270,7 @@ next: remove them by hand if nothing needs them, and run again
     },
     {
       name: 'removes locks; the owner’s comments and excludes stay',
-      script: dnf.unhold(['tool', 'absent']),
+      script: unhold,
       given: (host) =>
         host.file(
           lockList,
@@ -257,19 +285,25 @@ next: remove them by hand if nothing needs them, and run again
     },
     {
       name: 'creates no lock list if there is none',
-      script: dnf.unhold(['tool']),
+      script: unhold,
       given: (host) => host.drop(lockList),
       after: {},
     },
     {
       name: 'leaves the list unchanged if none of them is locked',
-      script: dnf.unhold(['absent']),
+      script: unhold,
+      given: (host) => host.file(lockList, 'other-0:1-1.*\n'),
       after: {},
     },
     {
-      name: 'removes locks',
-      script: dnf.unhold(['tool', 'absent']),
-      after: { files: { [lockList]: '644 other-0:1-1.*\n' } },
+      name: 'waits for the process that may change locks',
+      script: unhold,
+      given: (host) => host.file(busy, '812').file('/proc/812/comm', 'dnf\n').program('sleep', `rm ${busy}`),
+      after: {
+        stdout: `waiting, because dnf (pid 812) holds ${busy} (0 s)\n`,
+        calls: ['sleep 2'],
+        files: { [lockList]: '644 other-0:1-1.*\n', [busy]: 'gone' },
+      },
     },
   ],
 };

@@ -1,3 +1,5 @@
+import { chmodSync } from 'node:fs';
+
 import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
@@ -5,6 +7,7 @@ import {
   asked,
   database,
   dnfCall,
+  dnfMemory,
   lockCall,
   lockList,
   query,
@@ -14,7 +17,7 @@ import {
 } from './dnf-host.ts';
 
 const trial = '/opt/azp-fleet/trial';
-const address = 'http://mirror/tool.rpm';
+const address = 'http://mirror/my,own/tool.rpm';
 const script = dnf.install({
   vendor: 'docker',
   packages: [{ name: 'tool', version: { release: '2.0' } }],
@@ -43,31 +46,41 @@ const locked = { [lockList]: '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\n' };
 const offers =
   (content: string, signed?: string) =>
   (host: ScratchHost): void => {
-    host.file('/run/location', `${address}\n`);
+    host.file('/run/location', `http://other/tool.rpm\n${address}\n`);
     host.program(
       'curl',
       signed === undefined
         ? "echo 'curl: (22) 404' >&2; exit 22"
         : 'while [ "$1" != -o ]; do shift; done; : >"$2"',
     );
-    host.program('rpmkeys', `case $* in *--checksig*) echo 'package.rpm: ${signed ?? ''}' ;; esac`);
+    host.program(
+      'rpmkeys',
+      `case $* in *--checksig*) echo 'package.rpm: ${signed ?? ''}' ${signed === 'digests OK' ? '>&2; exit 1' : ''} ;; esac`,
+    );
     host.program('rpm2cpio', '');
-    host.program('cpio', `echo ${content} >content`);
+    host.program('cpio', `stat -c %a . ..; ls; echo ${content} >content`);
+    host.program('dnf', `case "$*" in *-y*) [ ! -e ${trial} ] || ls ${trial} ;; esac\n${dnfMemory}`);
   };
 const folder = { '/opt/azp-fleet': '755 /' };
+const unpacked = '700\n700\n';
 
 /** A package that is looked into before it is installed. */
 export const trialCases: readonly ScriptCase[] = [
   {
-    name: 'looks into a signed package first, and leaves nothing of that',
+    name: 'looks into a signed package first, and leaves nothing of that, and of an earlier time',
     script,
-    given: offers('good', 'digests signatures OK'),
+    given: (host) => {
+      offers('good', 'digests signatures OK')(host);
+      host.file(`${trial}/files/old`);
+      chmodSync(host.at('/opt/azp-fleet'), 0o700);
+    },
     after: {
-      stdout: 'Complete!\n',
+      stdout: `${unpacked}Complete!\n`,
       calls: [...before, ...fetching, ...checking, ...unpacking, dnfCall('-y --allowerasing shell')],
       files: {
         ...updated,
         ...folder,
+        ...Object.fromEntries(['', '/files', '/files/old'].map((each) => [`${trial}${each}`, 'gone'])),
         ...asked('install tool-2.0 $\nrun $\n', 'install tool-2.0 $\nrun $\n'),
         [database]: `644 ${stateOf('old 0:1.0-1.el9', 'tool 5:2.0-1.el9')}`,
         [lockList]: '644 other-0:1-1.*\ntool-5:2.0-1.el9.*\n',
@@ -80,6 +93,7 @@ export const trialCases: readonly ScriptCase[] = [
     given: offers('broken', 'digests signatures OK'),
     after: {
       code: 1,
+      stdout: unpacked,
       stderr: 'failed: bad\nexpected: good\nseen: broken\nnext: repair it\n',
       calls: [...before, ...fetching, ...checking, ...unpacking],
       files: { ...updated, ...folder, ...locked, ...asked('install tool-2.0 $\nrun $\n') },
@@ -95,6 +109,24 @@ export const trialCases: readonly ScriptCase[] = [
 expected: signatures OK
 seen: package.rpm: digests OK
 next: check the mirrors in the inventory
+`,
+      calls: [...before, ...fetching, ...checking],
+      files: { ...updated, ...folder, ...locked, ...asked('install tool-2.0 $\nrun $\n') },
+    },
+  },
+  {
+    name: 'installs nothing if the program that unpacks the package is missing',
+    script,
+    given: (host) => {
+      offers('good', 'digests signatures OK')(host);
+      host.without('cpio');
+    },
+    after: {
+      code: 1,
+      stderr: `failed: cpio is not installed
+expected: cpio, to look into a package
+seen: none
+next: sudo dnf install cpio
 `,
       calls: [...before, ...fetching, ...checking],
       files: { ...updated, ...folder, ...locked, ...asked('install tool-2.0 $\nrun $\n') },
