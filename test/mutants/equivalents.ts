@@ -207,7 +207,6 @@ export const equivalents: readonly Equivalent[] = [
     line: /^\s*1\d{3} \w+ \d+ '|socket\(S, 1, 1, 0|exit \(found \? 0 : 1\)/,
     kind: 'number',
   },
-  { why: 'it is 0, or above 1', line: /"\$(?:waited|pause)" -gt 0/, kind: 'number' },
   { why: 'four words for each frame', line: /^frames='while \[ "\$#" -gt 0/, kind: 'number' },
   {
     why: 'a number of seconds',
@@ -218,10 +217,7 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'any true value does', line: '{ newer = 1 }', kind: 'number', after: '{ newer = 2 }' },
   {
     why: 'any true value does',
-    line: /older\[\$field\] = 1|found = 1|described = 1|held = 1|known = 1$/,
-  {
-    why: 'any true value does',
-    line: /older\[\$field\] = 1|found = 1|described = 1|(?:known|follows) = 1/,
+    line: /older\[\$field\] = 1|found = 1|described = 1|held = 1|(?:known|follows) = 1/,
     kind: 'number',
   },
   { why: 'without a file it reads nothing', line: 'if [ "$#" -gt 0 ]; then', kind: 'operator' },
