@@ -43,7 +43,6 @@ source_added() {
 /** apt checks the package by the signed lists. */
 const unpackFunction = `unpack() {
   name=$1 wanted=$1
-  shift
   for word; do
     case $word in "$name="*) wanted=$word ;; esac
   done

@@ -49,7 +49,6 @@ function unpackFunction(vendor: Vendor | undefined): string {
   esac`;
   return `unpack() {
   name=$1 wanted=$1
-  shift
   for word; do
     case $word in "$name-"[0-9]*) wanted=$word ;; esac
   done
