@@ -1,6 +1,6 @@
 import { consequenceFilters, dnfLocks } from '../../../../../src/fleet/packages/dnf/prelude.ts';
 import { lockHolder } from '../../../../../src/fleet/packages/shell.ts';
-import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import type { ScriptCase, ScriptSuite } from '../../../../support/scratch/case.ts';
 import {
   asked,
   database,
@@ -34,6 +34,22 @@ import { listsCases } from './lists-cases.ts';
 import { trialCases } from './trial-cases.ts';
 
 const before = { [lockList]: '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\n' };
+
+/** After the installation of the versionlock plugin, too. */
+const withPlugin: ScriptCase['after'] = {
+  ...success,
+  stdout: `dnf did install dnf-command(versionlock)\n${success.stdout}`,
+  calls: [
+    ...updating,
+    lockCall('list'),
+    dnfCall(`-y install 'dnf-command(versionlock)'`),
+    ...installCalls.slice(3),
+  ],
+  files: {
+    ...success.files,
+    [lockList]: '644 tool-5:2.0-1.el9.*\nextra-0:9.9-1.el9.*\n',
+  },
+};
 
 export const installSuite: ScriptSuite = {
   name: 'installing packages with dnf',
@@ -209,39 +225,13 @@ next: remove them by hand if nothing needs them, or remove this host from the in
       name: 'installs the versionlock plugin if it is missing',
       script: engine,
       given: (host) => host.drop(lockList),
-      after: {
-        ...success,
-        stdout: `dnf did install dnf-command(versionlock)\n${success.stdout}`,
-        calls: [
-          ...updating,
-          lockCall('list'),
-          dnfCall(`-y install 'dnf-command(versionlock)'`),
-          ...installCalls.slice(3),
-        ],
-        files: {
-          ...success.files,
-          [lockList]: '644 tool-5:2.0-1.el9.*\nextra-0:9.9-1.el9.*\n',
-        },
-      },
+      after: withPlugin,
     },
     {
       name: 'writes the lock list that the installed plugin lacks',
       script: engine,
       given: (host) => host.drop(lockList).file('/run/listless'),
-      after: {
-        ...success,
-        stdout: `dnf did install dnf-command(versionlock)\n${success.stdout}`,
-        calls: [
-          ...updating,
-          lockCall('list'),
-          dnfCall(`-y install 'dnf-command(versionlock)'`),
-          ...installCalls.slice(3),
-        ],
-        files: {
-          ...success.files,
-          [lockList]: '644 tool-5:2.0-1.el9.*\nextra-0:9.9-1.el9.*\n',
-        },
-      },
+      after: withPlugin,
     },
     ...boundCases,
     ...branchCases,
