@@ -382,6 +382,12 @@ export function ask(
   return new Promise((resolve, reject) => {
     const fail = (problem: Omit<Problem, 'code'>): void =>
       reject(new FleetError({ code: 'control.failed', ...problem }));
+    const broken = (seen: string): void =>
+      fail({
+        what: `the manager does not answer on ${socketPath}`,
+        seen,
+        next: 'check whether it runs: systemctl status azp-fleet-manager',
+      });
     const outgoing = request(
       { socketPath, method: call.method, path: call.path, timeout: 30_000 },
       (answer) => {
@@ -392,16 +398,15 @@ export function ask(
           if (answer.statusCode === 200) resolve(text);
           else fail(readRefusal(text) ?? withoutReason(answer.statusCode, text));
         });
+        // Once the answer has begun, the request itself reports no error.
+        answer.on('error', () => broken('the connection was closed before the end of the answer'));
       },
     );
-    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer within 30 s')));
-    outgoing.on('error', (error) =>
-      fail({
-        what: `the manager does not answer on ${socketPath}`,
-        seen: error.message,
-        next: 'check whether it runs: systemctl status azp-fleet-manager',
-      }),
-    );
+    outgoing.on('timeout', () => {
+      broken('no answer within 30 s');
+      outgoing.destroy();
+    });
+    outgoing.on('error', (error) => broken(error.message));
     outgoing.end(call.body === undefined ? undefined : JSON.stringify(call.body));
   });
 }

@@ -21,13 +21,12 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Returns the printed text for an answer; undefined: no manager runs. */
+/** Returns the printed text for an answer; undefined: no manager runs, except one that the test has created. */
 async function printed(answer?: { readonly status: number; readonly body: string }): Promise<string> {
   const path = join(directory, 'sock');
-  if (answer !== undefined) {
+  if (answer !== undefined)
     server = createServer((_, response) => response.writeHead(answer.status).end(answer.body));
-    await new Promise<void>((resolve) => server?.listen(path, resolve));
-  }
+  if (server !== undefined) await new Promise<void>((resolve) => server?.listen(path, resolve));
   const error = await ask(path, { method: 'GET', path: '/v1/x' }).catch((thrown: unknown) => thrown);
   return failureOutput(error).text.replaceAll(directory, 'DIR');
 }
@@ -70,6 +69,15 @@ test('control sequences of a refusal are removed', async () => {
 test('a missing manager is reported with its socket and the next action', async () => {
   expect(await printed()).toBe(
     'the manager does not answer on DIR/sock\n  seen      connect ENOENT DIR/sock\n  next      check whether it runs: systemctl status azp-fleet-manager\n',
+  );
+});
+
+test('an answer that ends early is reported: the manager stopped while it answered', async () => {
+  server = createServer((_, response) => {
+    response.writeHead(200, { 'content-length': 100 }).write('{"slots":', () => response.destroy());
+  });
+  expect(await printed()).toBe(
+    'the manager does not answer on DIR/sock\n  seen      the connection was closed before the end of the answer\n  next      check whether it runs: systemctl status azp-fleet-manager\n',
   );
 });
 
