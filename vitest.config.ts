@@ -18,6 +18,7 @@ const lab = {
 const unit = {
   // Not threads: a program that a test writes is "busy" while another thread of the same process forks.
   pool: 'forks',
+  setupFiles: ['test/support/real-timers.ts'],
   globalSetup: ['test/support/temporary-folder.ts'],
   // Limits for what hangs, not for what a busy machine makes slow.
   testTimeout: 1_800_000,

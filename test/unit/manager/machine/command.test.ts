@@ -75,9 +75,8 @@ test('without /dev/kmsg no kernel log is read', async () => {
 });
 
 test('after its exit nothing is killed any more: another process may have its number by the deadline', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const [set, clear] = [vi.spyOn(globalThis, 'setTimeout'), vi.spyOn(globalThis, 'clearTimeout')];
-  onTestFinished(() => void [set.mockRestore(), clear.mockRestore(), vi.useRealTimers()]);
+  onTestFinished(() => void vi.restoreAllMocks());
   expect(await runCommand('true', [], 61_234)).toMatchObject({ code: 0, timedOut: false });
   const deadline = set.mock.results[set.mock.calls.findIndex(([, delay]) => delay === 61_234)];
   expect(deadline?.value).toBeDefined();
