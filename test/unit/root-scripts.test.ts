@@ -8,6 +8,7 @@ import { afterAll, expect, test } from 'vitest';
 import { managerUnit } from '../../src/shared/contract/paths.ts';
 import { managerUnitFor } from '../../src/fleet/steps/manager/files.ts';
 import { rootScripts } from '../support/root-scripts/all.ts';
+import { shellcheckArgs } from '../support/root-scripts/shellcheck.ts';
 import { sourcesWithShell } from '../support/root-scripts/sources.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-scripts-'));
@@ -68,13 +69,10 @@ test('systemd understands every line of our unit', ({ annotate }) => {
   return undefined;
 });
 
-/**
- * SC2034, SC2317, SC2329: shared preludes hold functions and variables that not every script calls. SC1003, SC2016: a
- * script in another one's quotes expands nothing there; it is in the collection by itself, too.
- */
 function shellcheck(some: readonly string[]): Promise<string> {
-  const args = ['--shell=sh', '--exclude=SC1003,SC2016,SC2034,SC2317,SC2329', ...some];
   return new Promise((resolve) => {
-    execFile('shellcheck', args, { cwd: folder }, (_, stdout, stderr) => resolve(`${stdout}${stderr}`));
+    execFile('shellcheck', [...shellcheckArgs, ...some], { cwd: folder }, (_, stdout, stderr) =>
+      resolve(`${stdout}${stderr}`),
+    );
   });
 }
