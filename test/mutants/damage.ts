@@ -11,7 +11,7 @@ const swaps: Readonly<Record<Exclude<Damage['kind'], 'line'>, readonly Swap[]>> 
   quotes: [
     // The target of a redirection falls apart in no shell, a count has nothing that could, echo puts words together.
     [/(?<![<>]|echo )"(?!\$#"|\$\(\([^"]*\)\)")(?=[^"]*\$)[^"]*"/g, (found) => found.slice(1, -1)],
-    [/(?<=[\s=(])(?<!echo )'[^']*[\s*?$&|;<>(){}~#"\\!`[][^']*'(?!\\)/g, (found) => found.slice(1, -1)],
+    [/(?<=[\s=(])(?<!echo )'[^']*[\s*?$&|;<>(){}~#"\\`[][^']*'(?!\\)/g, (found) => found.slice(1, -1)],
   ],
   test: [
     [/(?<![\w'[])\[ (?!!)/g, '[ ! '],
