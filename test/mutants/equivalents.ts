@@ -56,12 +56,6 @@ export const equivalents: readonly Equivalent[] = [
   },
   { why: 'a failed cd ends the script, because it runs with -e', line: /^cd .* \|\| exit$/, kind: 'rest' },
   {
-    why: 'braces are plain characters to sh',
-    line: /\{\{\.(?:Server\.Version|Repository)\}\}|%\{(?:NAME\}-%\{VERSION|epoch)\}/,
-    kind: 'quotes',
-    after: /--format \{\{|--qf %\{(?:NAME\}-|epoch\})/,
-  },
-  {
     why: 'an argument, whose command may fail',
     line: '"$(systemctl is-active docker.service || :)"',
     kind: 'rest',
@@ -79,30 +73,8 @@ export const equivalents: readonly Equivalent[] = [
     line: /"\$\$"|"\$\?"|"\$\(id -u\)"|"\$\(id -u agent\)|"\$\{5:-\}"|SUDO_UID|\$\{last:-\}|\$\{file##/,
     kind: 'quotes',
   },
-  {
-    why: 'a process id',
-    line: /"\/proc\/\$(?:pid|1)\b/,
-    kind: 'quotes',
-    after: /(?<!")\/proc\/\$(?:pid|1)\b/,
-  },
   { why: 'a time: one line of digits', line: /-v kernel="\$\(/, kind: 'quotes' },
-  {
-    why: 'digits and dots',
-    line: /"\/(?:var\/lib\/dkms|usr\/src)\/nvidia[/-]\$version\//,
-    kind: 'quotes',
-    after: /\[ -e \/(?:var\/lib\/dkms|usr\/src)\//,
-  },
   { why: 'nothing, or one word', line: '[ -z "${shared:-}" ]', kind: 'quotes' },
-  {
-    why: 'a device number, and a mount point that was read as one word',
-    line: 'case $(lock_device "$mount") in',
-    kind: 'quotes',
-  },
-  {
-    why: 'nothing in it splits: the pattern before lets no blank through',
-    line: '*) printf \'elsewhere %s\\n\' "$group" ;;',
-    kind: 'quotes',
-  },
   { why: 'it puts its words together, as echo does', line: "say 'socket ", kind: 'quotes' },
   { why: 'nothing in it splits: our own names, ids, digests and versions', ...unquoted(names) },
   {
@@ -114,12 +86,6 @@ export const equivalents: readonly Equivalent[] = [
   { why: 'a mount point of /var/lib, or its device', line: /^ *case \$\(lock_device/, kind: 'quotes' },
   { why: 'empty, or one word', line: '[ -z "$tried" ]', kind: 'quotes' },
   { why: 'the name of a function', line: '"$again" "$@"', kind: 'quotes', after: '$again "$@"' },
-  {
-    why: 'at the end of a word that no filter reads: apt has more lines, and more words in them',
-    line: /printf '%s\\n' "\$answer" \| (?:removals|downgrades)/,
-    kind: 'quotes',
-    after: 'printf %s\\n "$answer"',
-  },
   {
     why: 'nothing of this name is purged before that',
     line: /case " \$purged " in \*' (?:old|drv-\d+|vendor-drv|pin-\w+) '/,
@@ -237,27 +203,7 @@ export const equivalents: readonly Equivalent[] = [
     line: /name = foreign = (?:held = )?""/,
   },
   { why: 'written again before apt reads it', line: 'cp /var/lib/dpkg/status status', kind: 'line' },
-  { why: 'nothing splits in an assignment', line: /^\s*without='/, kind: 'quotes' },
-  {
-    why: 'nothing in it splits: the name of a machine',
-    line: '"$(uname -m)',
-    kind: 'quotes',
-    after: '=$(uname',
-  },
-  { why: 'nothing in it splits: a digest', line: /^\s*bring_key /, kind: 'quotes', after: / \$6/ },
-  {
-    why: 'one version, or nothing',
-    line: /\[ -z "\$\(installed /,
-    kind: 'quotes',
-    after: /\[ -z \$\(installed /,
-  },
   { why: 'no host has a folder of that name', line: "'/^[0-9]*:/p'", kind: 'quotes', after: ' /^[0-9]' },
-  {
-    why: 'the last line ends no row of a table',
-    line: /"\$answer" \| downgrades/,
-    kind: 'quotes',
-    after: 'printf %s\\n',
-  },
   { why: 'the list was emptied before', line: 'printf without >', kind: 'redirection', after: '>>/run' },
   {
     why: 'a pause is no shorter than two seconds, or none',

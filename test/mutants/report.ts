@@ -9,7 +9,7 @@ export interface Goal {
 }
 
 export const scriptsGoal: Goal = {
-  what: 'root scripts with one place damaged, run on scratch hosts; each suite has to see 90 %',
+  what: 'root scripts with one place damaged, run on scratch hosts, dropped quotes read by shellcheck first; each suite has to see 90 %',
   seen: 0.9,
   excused: 0.1,
 };
