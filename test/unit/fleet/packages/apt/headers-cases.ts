@@ -135,6 +135,20 @@ export const headersSuite: ScriptSuite = {
       },
     },
     {
+      name: 'are the tools alone if only one is lacking',
+      script: script({ lacksToBuild: ['make'] }),
+      after: { ...installs([asking('make')], 'make'), files: updated },
+    },
+    {
+      name: 'are none if no source offers the one compiler that is lacking',
+      script: script({ lacksToBuild: ['gcc-14'] }),
+      after: {
+        stdout: 'built\n',
+        calls: [...updating, completing, asking('gcc-14')],
+        files: updated,
+      },
+    },
+    {
       name: "include the kernel's own compiler beside the headers",
       script: script({ packages, lacksToBuild: ['gcc-14'] }),
       given: (host) => offered(host, ...allOffered, 'gcc-14 14.2'),

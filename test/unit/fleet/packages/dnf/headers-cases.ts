@@ -160,11 +160,11 @@ export const headersSuite: ScriptSuite = {
         files: { ...oracleInstalled, [environment]: used[environment] ?? '' },
       },
     },
-    {
-      name: 'follow the DKMS configuration of the owner',
+    ...['/etc/dkms/framework.conf', '/etc/dkms/framework.conf.d/own.conf'].map((own) => ({
+      name: `follow the DKMS configuration of the owner in ${own}`,
       script: oracle,
-      given: (host) => {
-        host.file('/etc/dkms/framework.conf.d/own.conf', ' build_environment="/opt/gcc12/env"\n');
+      given: (host: ScratchHost) => {
+        host.file(own, ' build_environment="/opt/gcc12/env"\n');
         host.file(database, 'gcc-toolset-11-gcc 0 11 1 x86_64\n');
         offered(host, `${uekDevel} 0:1-1`, 'gcc 0:8-1');
       },
@@ -176,7 +176,7 @@ export const headersSuite: ScriptSuite = {
           [database]: `644 gcc-toolset-11-gcc 0 11 1 x86_64\n${stateOf(`${uekDevel} 0:1-1`, 'gcc 0:8-1')}`,
         },
       },
-    },
+    })),
     {
       name: 'end the script if no source offers that compiler',
       script: oracle,
