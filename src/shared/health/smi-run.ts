@@ -30,6 +30,8 @@ exit "$code"
 export function aloneScript(pci: readonly string[]): string {
   return sh`LC_ALL=C
 export LC_ALL
+# A host may have one GPU.
+# shellcheck disable=SC2043
 for gpu in ${pci}; do
   said=$(nvidia-smi -q -x -i "$gpu" 2>&1)
   code=$?
