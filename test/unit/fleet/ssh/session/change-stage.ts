@@ -22,7 +22,7 @@ case "$*" in
     [ -n "$state" ] || state=dead
     [ "$state" != - ] || { echo "Failed to connect to bus" >&2; exit 1; }
     echo "Result=oom-kill"
-    echo "InvocationID=$([ "$state" = dead ] || echo inv-1)"
+    echo "InvocationID=$([ "$state" = dead ] || echo inv1)"
     echo "SubState=$state"
     echo "SubStateOfNone=running" ;;
   stop*) exit 5 ;;
@@ -79,7 +79,7 @@ export const ended = {
   ...prepared,
   ...mark,
   [`${folder}/output`]: `600 ${output}`,
-  [`${folder}/began`]: '600 inv-1\n',
+  [`${folder}/began`]: '600 inv1\n',
   [`${folder}/code`]: '600 1\n',
 };
 type Files = Readonly<Record<string, string>>;

@@ -31,10 +31,10 @@ function problemOf(report: ChangeReport) {
 
 describe('the last line of a change', () => {
   test.each([
-    ['the exit code', ['started inv-1', 'end 7'], { code: 7, tail: '', resumed: false }],
+    ['the exit code', ['started inv1', 'end 7'], { code: 7, tail: '', resumed: false }],
     [
       'the exit code of a change that another user started',
-      ['following inv-1 ann  o@laptop', 'end 0'],
+      ['following inv1 ann  o@laptop', 'end 0'],
       { code: 0, tail: '', resumed: true, startedBy: 'ann  o@laptop' },
     ],
     ['no such change', ['none'], undefined],
@@ -91,11 +91,11 @@ describe('after a cut', () => {
   });
 
   test('a reported change is followed from its last whole line, which is sent again', () => {
-    const report = reported('started inv-1');
+    const report = reported('started inv1');
     report.output(Buffer.from('one\ntw'));
     report.output(Buffer.from('o, cu'));
     report.cut();
-    expect(report.joined).toEqual({ offset: 4, invocation: 'inv-1' });
+    expect(report.joined).toEqual({ offset: 4, invocation: 'inv1' });
     report.output(Buffer.from('two, whole\n'));
     report.control('end 0');
     expect(report.result('box', 'x-1')).toMatchObject({ code: 0, tail: 'one\ntwo, whole\n' });
@@ -109,7 +109,7 @@ describe('after a cut', () => {
   });
 
   test('the last connection decides the result', () => {
-    const report = reported('started inv-1', 'unknown');
+    const report = reported('started inv1', 'unknown');
     report.cut();
     expect(problemOf(report).code).toBe('ssh.change-unknown');
     report.control('end 3');

@@ -3,7 +3,7 @@ import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import { cleared, folder, leftover, query, unanswered, systemd } from './change-stage.ts';
 
 const follow = followChangeScript('x,1', undefined);
-const again = followChangeScript('x,1', { offset: 2, invocation: 'inv-1' });
+const again = followChangeScript('x,1', { offset: 2, invocation: 'inv1' });
 const fromStart = followChangeScript('x,1', { offset: 0, invocation: '' });
 
 const hangs = `timeout -k 1 10 ${query}`;
@@ -50,16 +50,16 @@ export const followChangeSuite: ScriptSuite = {
         systemd(host, 'start-post', 'start-post', 'start-post');
         host.program(
           'sleep',
-          `printf ab >>${folder}/output; [ "$(wc -l </run/.asked)" -lt 3 ] || { echo inv-1 >${folder}/began; echo 4 >${folder}/code; }`,
+          `printf ab >>${folder}/output; [ "$(wc -l </run/.asked)" -lt 3 ] || { echo inv1 >${folder}/began; echo 4 >${folder}/code; }`,
         );
       },
       after: {
         stdout: '0123456789abab',
-        stderr: 'following inv-1 bob\nend 4\n',
+        stderr: 'following inv1 bob\nend 4\n',
         calls: [query, query, 'sleep 0.3', query, 'sleep 0.3', ...cleared],
         files: {
           ...lock,
-          [`${folder}/began`]: '644 inv-1\n',
+          [`${folder}/began`]: '644 inv1\n',
           [`${folder}/code`]: '644 4\n',
           [`${folder}/output`]: '644 0123456789abab',
         },
@@ -68,8 +68,7 @@ export const followChangeSuite: ScriptSuite = {
     {
       name: 'that was followed before a cut is followed to its end, even if it has ended',
       script: again,
-      given: (host) =>
-        leftover(host, { output: '0123', began: 'inv-1\n', code: '0', lock: 'from its start' }),
+      given: (host) => leftover(host, { output: '0123', began: 'inv1\n', code: '0', lock: 'from its start' }),
       after: { ...finished('23', 'end 0\n'), calls: [query, ...cleared], files: {} },
     },
     {
@@ -87,7 +86,7 @@ export const followChangeSuite: ScriptSuite = {
       name: 'that is replaced by a later start as it ends does not stop the later start',
       script: again,
       given: (host) => {
-        leftover(host, { output: '0123', began: 'inv-1\n', code: '0' });
+        leftover(host, { output: '0123', began: 'inv1\n', code: '0' });
         host.program('flock', `echo inv-2 >${folder}/began`);
       },
       after: {
@@ -106,7 +105,7 @@ export const followChangeSuite: ScriptSuite = {
       },
       after: {
         stdout: '0123',
-        stderr: 'following inv-1 \ndead Result=oom-kill\n',
+        stderr: 'following inv1 \ndead Result=oom-kill\n',
         calls: [query, query, 'sleep 0.3', query, ...cleared],
         files: lock,
       },
@@ -115,7 +114,7 @@ export const followChangeSuite: ScriptSuite = {
       name: 'is neither failed nor stopped while systemd does not answer, as in daemon-reexec',
       script: again,
       given: (host) => {
-        leftover(host, { output: '0123', began: 'inv-1\n' });
+        leftover(host, { output: '0123', began: 'inv1\n' });
         systemd(host, '-', '-', '-', 'running');
         host.program('sleep', `[ "$(wc -l </run/.asked)" -lt 4 ] || echo 0 >${folder}/code`);
       },
@@ -130,7 +129,7 @@ export const followChangeSuite: ScriptSuite = {
       name: 'is unknown and unchanged if systemd does not answer for a minute',
       script: again,
       given: (host) => {
-        leftover(host, { output: '0123', began: 'inv-1\n' });
+        leftover(host, { output: '0123', began: 'inv1\n' });
         host.program('systemctl', 'exit 1');
       },
       after: {
@@ -154,7 +153,7 @@ export const followChangeSuite: ScriptSuite = {
     {
       name: 'whose unit was removed without a code is gone',
       script: again,
-      given: (host) => leftover(host, { output: '0123', began: 'inv-1\n' }),
+      given: (host) => leftover(host, { output: '0123', began: 'inv1\n' }),
       after: { ...finished('23', 'dead gone\n'), calls: [query, query, ...cleared] },
     },
     {
@@ -177,7 +176,7 @@ export const followChangeSuite: ScriptSuite = {
     {
       name: 'without any output is followed, too',
       script: fromStart,
-      given: (host) => leftover(host, { began: 'inv-1\n', code: '0' }),
+      given: (host) => leftover(host, { began: 'inv1\n', code: '0' }),
       after: { ...finished('', 'end 0\n'), calls: [query, ...cleared] },
     },
   ],

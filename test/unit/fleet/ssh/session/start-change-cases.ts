@@ -30,7 +30,7 @@ export const startChangeSuite: ScriptSuite = {
     host.program(
       'systemd-run',
       `{ true >&9; } 2>/dev/null && echo 'the descriptor is inherited'
-echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last" || :`,
+echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv1 /bin/sh "$last" || :`,
     );
   },
   cases: [
@@ -39,7 +39,7 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
       script: start,
       after: {
         stdout: output,
-        stderr: 'Running as unit\nstarted inv-1\nend 1\n',
+        stderr: 'Running as unit\nstarted inv1\nend 1\n',
         calls: [...launched, ...cleared],
         files: ended,
       },
@@ -61,12 +61,12 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
       given: (host) => {
         leftover(host, { run: 'r-1 boot-1\n', output: '' });
         systemd(host, 'running', 'running');
-        host.program('sleep', `echo inv-1 >${folder}/began; echo 0 >${folder}/code`);
+        host.program('sleep', `echo inv1 >${folder}/began; echo 0 >${folder}/code`);
       },
       after: {
-        stderr: 'started inv-1\nend 0\n',
+        stderr: 'started inv1\nend 0\n',
         calls: [query, query, 'sleep 0.3', ...cleared],
-        files: { ...locked, [`${folder}/began`]: '600 inv-1\n', [`${folder}/code`]: '600 0\n' },
+        files: { ...locked, [`${folder}/began`]: '600 inv1\n', [`${folder}/code`]: '600 0\n' },
       },
     },
     {
@@ -77,7 +77,7 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
         systemd(host, 'failed', 'failed', 'failed');
       },
       after: {
-        stderr: 'started inv-1\ndead Result=oom-kill\n',
+        stderr: 'started inv1\ndead Result=oom-kill\n',
         calls: [query, query, ...cleared],
         files: locked,
       },
@@ -85,10 +85,10 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
     {
       name: 'of the same start whose unit is gone is not started again',
       script: start,
-      given: (host) => leftover(host, { run: 'r-1 boot-1\n', output: 'half', began: 'inv-1\n' }),
+      given: (host) => leftover(host, { run: 'r-1 boot-1\n', output: 'half', began: 'inv1\n' }),
       after: {
         stdout: 'half',
-        stderr: 'started inv-1\ndead gone\n',
+        stderr: 'started inv1\ndead gone\n',
         calls: [query, query, ...cleared],
         files: locked,
       },
@@ -99,7 +99,7 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
       given: (host) => leftover(host, { run: 'r-1 boot-1\n' }),
       after: {
         stdout: output,
-        stderr: 'Running as unit\nstarted inv-1\nend 1\n',
+        stderr: 'Running as unit\nstarted inv1\nend 1\n',
         calls: [...launched, ...cleared],
         files: bare(ended),
       },
@@ -160,7 +160,7 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
       },
       after: {
         stdout: '01234',
-        stderr: 'following inv-1 \ndead gone\n',
+        stderr: 'following inv1 \ndead gone\n',
         calls: [query, query, query],
         files: locked,
       },
@@ -173,7 +173,7 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
         systemd(host, 'running', 'failed', 'failed');
       },
       after: {
-        stderr: 'following inv-1 bob  b\ndead Result=oom-kill\n',
+        stderr: 'following inv1 bob  b\ndead Result=oom-kill\n',
         calls: [query, query, ...cleared],
         files: locked,
       },
@@ -188,7 +188,7 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
           code: '0',
         });
         systemd(host, 'exited', 'dead', 'running', 'running');
-        host.program('systemd-run', '').program('sleep', `INVOCATION_ID=inv-1 /bin/sh ${folder}/runner || :`);
+        host.program('systemd-run', '').program('sleep', `INVOCATION_ID=inv1 /bin/sh ${folder}/runner || :`);
         host.file('/var/lib/azp-fleet/changes/y-1/code', '0').folder('/var/lib/azp-fleet/changes/y 2');
         host.age('/var/lib/azp-fleet/changes/y-1/code', 40 * 86400);
         host.age('/var/lib/azp-fleet/changes/y-1', 29.5 * 86400);
@@ -197,11 +197,11 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
       },
       after: {
         stdout: output,
-        stderr: 'started inv-1\nend 1\n',
+        stderr: 'started inv1\nend 1\n',
         calls: [...launched, query, 'sleep 0.3', ...cleared],
         files: {
           ...wide(ended),
-          [`${folder}/began`]: '600 inv-1\n',
+          [`${folder}/began`]: '600 inv1\n',
           [`${folder}/code`]: '600 1\n',
           [`${folder}/run`]: '600 r-1 boot-1\n',
           '/var/lib/azp-fleet/changes/y 2': 'gone',
@@ -232,10 +232,10 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
       name: 'that began although systemd-run failed is followed to its end',
       script: start,
       given: (host) =>
-        host.program('systemd-run', 'for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last"'),
+        host.program('systemd-run', 'for last; do :; done; INVOCATION_ID=inv1 /bin/sh "$last"'),
       after: {
         stdout: output,
-        stderr: 'started inv-1\nend 1\n',
+        stderr: 'started inv1\nend 1\n',
         calls: [...launched, ...cleared],
         files: ended,
       },
@@ -249,7 +249,7 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
         host.program('sleep', `[ "$(wc -l </run/.asked)" -lt 5 ] || echo 0 >${folder}/code`);
       },
       after: {
-        stderr: 'Connection reset by peer\nstarted inv-1\nend 0\n',
+        stderr: 'Connection reset by peer\nstarted inv1\nend 0\n',
         calls: [...launched, 'sleep 0.3', query, query, 'sleep 0.3', ...cleared],
         files: { ...prepared, ...mark, [`${folder}/code`]: '600 0\n' },
       },
