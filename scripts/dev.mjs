@@ -73,7 +73,10 @@ const tasks = {
       say(`Run it by hand: npm run test:lab -- --shard ${shard}`);
     }
   },
-  'test:mutants': () => node(['test/mutants/main.ts', `--stryker=${bringStryker()}`, ...args]),
+  'test:mutants': () => {
+    bringOracles();
+    node(['test/mutants/main.ts', `--stryker=${bringStryker()}`, ...args]);
+  },
   demo: () => node(['practice/demo/main.ts', ...args]),
   'fake-azure': () => node(['practice/azure/main.ts', ...args]),
   bench: () => node(['bench/main.ts', ...args]),
